@@ -1,0 +1,164 @@
+"""Consolidated placement: as few servers as possible, best fit. The default of `Cluster.place`.
+
+A replica that fits one server goes to the one with the fewest usable GPUs that still holds it. A larger
+one takes wholly free servers and, for the remainder, the best fit among the others. (The rule of the
+Helios and Tiresias simulators; Hu et al., SC 2021; Gu et al., NSDI 2019.)
+"""
+
+from __future__ import annotations
+
+from mlfs_gym.cluster.arrays import NONE, Array, State
+from mlfs_gym.cluster.booking import MILLI
+from mlfs_gym.cluster.decisions import needs_parameter_server, next_replica
+from mlfs_gym.cluster.jit import kernel
+
+
+@kernel
+def usable_gpus(state: State, task: int, server: int) -> int:
+    """How many GPUs of a server could take this task now.
+
+    An empty GPU takes it if its memory does. A shared one also needs room for the compute, and the
+    server for the CPU: sharing should fill gaps, not slow everybody down.
+    """
+    host = state.servers[server]
+    row = state.tasks[task]
+    count = 0
+    for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
+        if _usable(state, task, gpu):
+            count += 1
+    if row.memory > 0:
+        count = min(count, (host.memory - host.memory_used) // row.memory)
+    if state.clock[0].sharing == 1 and host.num_tasks > 0 and row.cpu_demand > 0:
+        count = min(count, max(0, host.cpu - host.cpu_used) // row.cpu_demand)
+    return count
+
+
+@kernel
+def _usable(state: State, task: int, gpu: int) -> bool:
+    device = state.gpus[gpu]
+    row = state.tasks[task]
+    if device.memory_used + row.gpu_memory > device.memory:
+        return False
+    if device.num_tasks == 0:
+        return True
+    return state.clock[0].sharing == 1 and device.used + row.gpu_demand <= MILLI
+
+
+@kernel
+def _take(state: State, first: int, begin: int, count: int, server: int, hosts: Array) -> int:
+    """Give `count` partitions from `begin` on the least used GPUs of a server, one GPU each."""
+    host = state.servers[server]
+    for partition in range(begin, begin + count):
+        best = NONE
+        for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
+            if not _usable(state, first + partition, gpu):
+                continue
+            taken = False
+            for earlier in range(begin, partition):
+                taken = taken or hosts[earlier] == gpu
+            if not taken and (best == NONE or state.gpus[gpu].used < state.gpus[best].used):
+                best = gpu
+        if best == NONE:
+            return partition - begin
+        hosts[partition] = best
+    return count
+
+
+@kernel
+def _best_fit(state: State, task: int, count: int) -> int:
+    """The server with the fewest usable GPUs, but at least `count`; the lowest index among equals."""
+    best = NONE
+    fewest = 0
+    for server in range(state.servers.shape[0]):
+        usable = usable_gpus(state, task, server)
+        if usable >= count and (best == NONE or usable < fewest):
+            best = server
+            fewest = usable
+    return best
+
+
+@kernel
+def consolidated_hosts(state: State, job: int, hosts: Array) -> bool:
+    """Find hosts for the next replica of a job. Changes nothing but `hosts`.
+
+    Args:
+        state: the cluster.
+        job: the job.
+        hosts: shape (P + 1,) or more; receives the GPU of each partition, then the parameter server's server.
+
+    Returns:
+        False if there is no room now.
+    """
+    replica = next_replica(state, job)
+    if replica == NONE:
+        return False
+    row = state.jobs[job]
+    first = row.first_task + replica * row.partitions
+    wanted = row.partitions
+    largest = 0
+    for server in range(state.servers.shape[0]):
+        largest = max(largest, state.servers[server].num_gpus)
+
+    given = 0
+    if wanted > largest:
+        for server in range(state.servers.shape[0]):
+            size = state.servers[server].num_gpus
+            free = state.servers[server].num_tasks == 0
+            if free and wanted - given >= size and usable_gpus(state, first + given, server) == size:
+                given += _take(state, first, given, size, server, hosts)
+        if wanted - given >= largest:
+            return False
+    if given < wanted:
+        server = _best_fit_beside(state, first, given, wanted - given, hosts)
+        if server == NONE:
+            return False
+        given += _take(state, first, given, wanted - given, server, hosts)
+    if given < wanted:
+        return False
+    if needs_parameter_server(state, job):
+        hosts[wanted] = _parameter_server_host(state, row.first_task + row.num_tasks - 1, wanted, first, hosts)
+        return bool(hosts[wanted] != NONE)
+    return True
+
+
+@kernel
+def _best_fit_beside(state: State, first: int, given: int, count: int, hosts: Array) -> int:
+    """Best fit for the remainder, on a server that the earlier partitions do not use."""
+    if given == 0:
+        return _best_fit(state, first, count)
+    best = NONE
+    fewest = 0
+    for server in range(state.servers.shape[0]):
+        used = False
+        for partition in range(given):
+            used = used or state.gpus[hosts[partition]].server == server
+        if used:
+            continue
+        usable = usable_gpus(state, first + given, server)
+        if usable >= count and (best == NONE or usable < fewest):
+            best = server
+            fewest = usable
+    return best
+
+
+@kernel
+def _parameter_server_host(state: State, task: int, partitions: int, first: int, hosts: Array) -> int:
+    """Beside the first partition if host memory permits, else the first server with room."""
+    beside = state.gpus[hosts[0]].server
+    if _fits_with(state, task, beside, partitions, first, hosts):
+        return beside
+    for server in range(state.servers.shape[0]):
+        if _fits_with(state, task, server, partitions, first, hosts):
+            return server
+    return NONE
+
+
+@kernel
+def _fits_with(state: State, task: int, server: int, partitions: int, first: int, hosts: Array) -> bool:
+    """True if host memory takes the task together with the partitions that are meant for that server."""
+    host = state.servers[server]
+    memory = host.memory_used + state.tasks[task].memory
+    for partition in range(partitions):
+        if state.gpus[hosts[partition]].server == server:
+            memory += state.tasks[first + partition].memory
+    return memory <= host.memory

@@ -1,0 +1,77 @@
+"""The one decorator for compiled code, and the note that a first compilation takes a while."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_COMPILED_FOLDERS = ("cluster", "workloads", "sim", "schedulers", "envs")
+
+
+@cache
+def package_stamp() -> str:
+    """Digest of every source file that may hold a kernel.
+
+    Numba dates a cached kernel by its own file alone, and would go on using old code when only a
+    function that it calls has changed. One stamp over all of them makes an upgrade safe.
+    """
+    digest = hashlib.sha256(numba.__version__.encode())
+    for folder in _COMPILED_FOLDERS:
+        for path in sorted((_PACKAGE / folder).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class _PackageCache(FunctionCache):  # type: ignore[misc]
+    """Numba's on-disk cache, dated by the whole package."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path, filename_base=self._impl.filename_base, source_stamp=package_stamp()
+        )
+
+
+def kernel(function: F) -> F:
+    """Compile a function with Numba on first call; keep the machine code on disk.
+
+    Division by zero gives inf or nan as in NumPy. No fast-math: results must not depend on the
+    instruction set, and the plain twin in the tests must agree to the bit.
+    """
+    dispatcher = numba.njit(error_model="numpy", nogil=True)(function)
+    try:
+        dispatcher._cache = _PackageCache(function)
+    except RuntimeError:  # no place to write a cache: compile in memory
+        pass
+    return cast(F, dispatcher)
+
+
+def is_compiled(dispatcher: Callable[..., Any]) -> bool:
+    """True if machine code of the kernel is in memory or on disk."""
+    kernel_: Any = dispatcher
+    if kernel_.signatures:
+        return True
+    stored = getattr(kernel_, "_cache", None)
+    if not isinstance(stored, _PackageCache):
+        return False
+    return bool(stored._cache_file._load_index())
+
+
+def say_if_first_compilation(*dispatchers: Callable[..., Any]) -> None:
+    """One line to standard error when the kernels must be compiled, so that nobody thinks it hangs."""
+    if not all(is_compiled(dispatcher) for dispatcher in dispatchers):
+        print(
+            "mlfs-gym: compiling the simulator for this machine, once after installation (about a minute) ...",
+            file=sys.stderr,
+            flush=True,
+        )

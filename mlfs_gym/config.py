@@ -1,0 +1,87 @@
+"""Validated settings. Frozen; units stand in the names. Errors name the field and the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mlfs_gym.errors import SettingsError
+
+S = TypeVar("S", bound="Settings")
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, no unknown keys, no infinities where they make no sense."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def parse(cls: type[S], values: S | Mapping[str, Any] | None = None, **changes: Any) -> S:
+        """Settings from a mapping or from other settings, with changes.
+
+        Raises:
+            SettingsError: one line that names each wrong field, what was found and what is expected.
+        """
+        if isinstance(values, Settings):
+            values = {name: getattr(values, name) for name in values.model_fields_set}
+        try:
+            return cls(**{**(values or {}), **changes})
+        except ValidationError as error:
+            raise SettingsError(_one_line(cls, error)) from None
+
+
+def _one_line(settings: type[BaseModel], error: ValidationError) -> str:
+    complaints = []
+    for item in error.errors():
+        field = ".".join(str(part) for part in item["loc"]) or "(all)"
+        if item["type"] == "extra_forbidden":
+            known = ", ".join(settings.model_fields)
+            complaints.append(f"field '{field}' is unknown (known: {known})")
+        else:
+            complaints.append(f"field '{field}': found {item['input']!r}, expected {item['msg'][:1].lower()}{item['msg'][1:]}")
+    return f"{settings.__name__}: " + "; ".join(complaints)
+
+
+class ClusterConfig(Settings):
+    """A cluster of equal servers."""
+
+    servers: int = Field(default=5, ge=1, le=100_000, description="number of servers")
+    gpus_per_server: int = Field(default=4, ge=1, le=64, description="GPUs in each server")
+    gpu_memory_gib: float = Field(default=16.0, gt=0, le=4096, description="memory of one GPU (V100: 16 GiB)")
+    gpu_speed: float = Field(default=1.0, gt=0, le=1000, description="compute relative to the profiles' V100")
+    cpu_cores: float = Field(default=32.0, gt=0, le=100_000, description="CPU cores of a server (p3.8xlarge: 32)")
+    memory_gib: float = Field(default=244.0, gt=0, le=1e6, description="host memory of a server (p3.8xlarge: 244 GiB)")
+    nic_gbit_per_s: float = Field(default=2.5, gt=0, le=1e6, description="network bandwidth of a server that training traffic gets")
+
+    @property
+    def total_gpus(self) -> int:
+        """GPUs in the whole cluster."""
+        return self.servers * self.gpus_per_server
+
+
+class SimulationConfig(Settings):
+    """How time passes."""
+
+    sharing: bool = Field(default=True, description="several tasks may share a GPU")
+    contention: bool = Field(default=True, description="oversubscribed GPU, CPU and NIC slow down what runs on them")
+    round_seconds: float = Field(default=60.0, gt=0, le=86_400, description="the scheduler decides at multiples of this time")
+    redraw_seconds: float = Field(default=600.0, gt=0, le=1e7, description="period of the demand fluctuation")
+    fluctuation: float = Field(default=0.3, ge=0, lt=1, description="demand factors are uniform in [1 - f, 1 + f]")
+    # Restart costs by size: the figures of the Helios simulator (Hu et al., SC 2021).
+    restart_one_gpu_seconds: float = Field(default=7.0, ge=0, le=1e6, description="restart after eviction or move, 1 GPU")
+    restart_up_to_8_seconds: float = Field(default=30.0, ge=0, le=1e6, description="the same, 2 to 8 GPUs")
+    restart_larger_seconds: float = Field(default=60.0, ge=0, le=1e6, description="the same, more than 8 GPUs")
+    overload_threshold: float = Field(default=0.9, gt=0, le=10, description="hr: a server above it counts as overloaded")
+    time_limit_seconds: float = Field(default=1e9, gt=0, le=1e9, description="the simulation ends here at the latest")
+
+
+class RewardWeights(Settings):
+    """Weights of the objective, eq. 1 and 7 (CoNEXT 2020, sections 3.2 and 3.4; ToN 2022)."""
+
+    jct: float = Field(default=0.5, ge=0, description="b1: average job completion time")
+    deadline: float = Field(default=0.55, ge=0, description="b2: deadline guarantee ratio")
+    bandwidth: float = Field(default=0.25, ge=0, description="b3: bytes between servers")
+    guarantee: float = Field(default=0.15, ge=0, description="b4: accuracy guarantee ratio")
+    accuracy: float = Field(default=0.15, ge=0, description="b5: average accuracy by the deadline")

@@ -1,0 +1,41 @@
+"""The interface of everything that decides."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+from mlfs_gym.cluster.cluster import Cluster
+
+
+class Scheduler(ABC):
+    """Looks at a cluster once a round and calls ``place``, ``move``, ``evict`` and ``stop`` on it.
+
+    A scheduler in a few lines::
+
+        class LongestWaitFirst(Scheduler):
+            name = "longest_wait"
+
+            def schedule(self, cluster):
+                for job in sorted(cluster.waiting_jobs(), key=lambda j: -cluster.jobs["waiting_time"][j]):
+                    cluster.place_all(job)
+
+    Attributes:
+        name: shown in tables and plots.
+        observes: True if it reads what jobs have done (progress, losses, service); the cluster then
+            brings them up to date before each round.
+        wake_every_seconds: it wants a round at least this often while jobs are active; inf: only when
+            something has happened.
+    """
+
+    name: str = "unnamed"
+    observes: bool = True
+    wake_every_seconds: float = math.inf
+
+    def reset(self, cluster: Cluster) -> None:
+        """Called once before the first round of a run; forget everything."""
+        del cluster
+
+    @abstractmethod
+    def schedule(self, cluster: Cluster) -> None:
+        """Decide. Nothing takes effect on speeds before it returns."""

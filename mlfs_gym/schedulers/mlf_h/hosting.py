@@ -1,0 +1,106 @@
+"""Which server is nearest to the ideal virtual server for one task (CoNEXT 2020, section 3.3.2; ToN 2022)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlfs_gym.cluster.arrays import NONE, Array, State
+from mlfs_gym.cluster.booking import MILLI
+from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.overload import server_overloaded
+
+RESOURCES = 4  # GPU, CPU, memory, bandwidth
+
+
+@kernel
+def utilisation(state: State, server: int, resource: int) -> float:
+    """Utilisation of a server: 0 GPU compute, 1 CPU, 2 host memory, 3 NIC; 1.0 is full."""
+    host = state.servers[server]
+    if resource == 0:
+        return host.gpu_used / (MILLI * host.num_gpus)
+    if resource == 1:
+        return host.cpu_used / host.cpu
+    if resource == 2:
+        return host.memory_used / host.memory
+    return host.nic_used / host.nic
+
+
+@kernel
+def least_used_gpu(state: State, task: int, server: int, limit: float) -> int:
+    """The least used GPU of a server that may take the task, NONE if none may.
+
+    An empty GPU may always; a shared one only if the task leaves it below the limit.
+    """
+    row = state.tasks[task]
+    host = state.servers[server]
+    best = NONE
+    for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
+        device = state.gpus[gpu]
+        if device.memory_used + row.gpu_memory > device.memory or gpu == row.gpu:
+            continue
+        if device.num_tasks > 0:
+            if state.clock[0].sharing == 0 or device.used + row.gpu_demand > limit * MILLI:
+                continue
+        if best == NONE or device.used < state.gpus[best].used:
+            best = gpu
+    return best
+
+
+@kernel
+def may_host(state: State, task: int, server: int, limit: float, remote: bool) -> int:
+    """The GPU that would take the task (a server's number for a parameter server), NONE if hosting overloads.
+
+    Args:
+        state: the cluster.
+        task: the task.
+        server: the server.
+        limit: hr; inf on an idle cluster, which takes a job whatever hr says.
+        remote: True if the task would talk to other servers.
+    """
+    row = state.tasks[task]
+    host = state.servers[server]
+    if host.memory_used + row.memory > host.memory:
+        return NONE
+    if host.num_tasks > 0:
+        if host.cpu_used + row.cpu_demand > limit * host.cpu:
+            return NONE
+        if host.memory_used + row.memory > limit * host.memory:
+            return NONE
+        if remote and host.nic_used + row.nic_demand > limit * host.nic:
+            return NONE
+    if row.partition == NONE:
+        return server
+    return least_used_gpu(state, task, server, limit)
+
+
+@kernel
+def distances(state: State, volumes: Array, params: Array, result: Array) -> None:
+    """Euclidean distance of every server from the ideal virtual server.
+
+    Ideal is, per resource, the lowest utilisation among underloaded servers and the largest communication
+    volume between the task and any of those. The movement term is the same for all hosts of a queued task.
+
+    Args:
+        state: the cluster.
+        volumes: shape (S,), bytes per iteration between the task and what a server already hosts.
+        params: shape (1,), dtype `PARAMS`.
+        result: shape (S,), receives the distances.
+    """
+    p = params[0]
+    servers = state.servers.shape[0]
+    ideal = np.full(RESOURCES, np.inf)
+    most = 0.0
+    for server in range(servers):
+        if server_overloaded(state, server, p.overload_threshold):
+            continue
+        most = max(most, volumes[server])
+        for resource in range(RESOURCES):
+            ideal[resource] = min(ideal[resource], utilisation(state, server, resource))
+    for server in range(servers):
+        square = 0.0
+        for resource in range(RESOURCES):
+            if ideal[resource] < np.inf:
+                square += (utilisation(state, server, resource) - ideal[resource]) ** 2
+        if most > 0.0:
+            square += p.bandwidth_weight * (max(0.0, most - volumes[server]) / most) ** 2
+        result[server] = np.sqrt(square)

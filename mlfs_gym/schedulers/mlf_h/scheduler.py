@@ -1,0 +1,32 @@
+"""MLF-H as a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mlfs_gym.cluster.cluster import Cluster
+from mlfs_gym.schedulers.base import Scheduler
+from mlfs_gym.schedulers.mlf_h.decide import mlf_h_round
+from mlfs_gym.schedulers.mlf_h.params import MLFHParams
+
+
+class MLFH(Scheduler):
+    """The machine-learning-feature-based heuristic (CoNEXT 2020, section 3.3; ToN 2022). Never preempts.
+
+    Args:
+        params: weights and thresholds; None for the defaults, `MLFHParams.paper()` for the letter.
+    """
+
+    name = "mlf_h"
+
+    def __init__(self, params: MLFHParams | Mapping[str, Any] | None = None) -> None:
+        self.params = MLFHParams.parse(params)
+        self._record = self.params.record()
+
+    def schedule(self, cluster: Cluster) -> None:
+        """Place by priority, then migrate out of overloaded servers."""
+        scratch = np.empty(len(cluster.hosts_scratch))
+        mlf_h_round(cluster.state, self._record, cluster.hosts_scratch, scratch)

@@ -1,0 +1,43 @@
+"""Schedulers by name, yours included: ``my_module:MyScheduler``."""
+
+from __future__ import annotations
+
+import importlib
+
+from mlfs_gym.errors import SettingsError
+from mlfs_gym.schedulers.base import Scheduler
+
+_BUILT_IN = {
+    "fifo": "mlfs_gym.schedulers.fifo:FIFO",
+    "sjf": "mlfs_gym.schedulers.sjf:SJF",
+    "srtf": "mlfs_gym.schedulers.srtf:SRTF",
+    "mlf_h": "mlfs_gym.schedulers.mlf_h.scheduler:MLFH",
+}
+
+
+def scheduler_names() -> list[str]:
+    """Names that `make_scheduler` knows."""
+    return list(_BUILT_IN)
+
+
+def make_scheduler(name: str) -> Scheduler:
+    """A new scheduler.
+
+    Args:
+        name: one of `scheduler_names`, or ``module:Class`` for a class of your own without required arguments.
+
+    Raises:
+        SettingsError: if there is no such scheduler.
+    """
+    path = _BUILT_IN.get(name, name)
+    module_name, _, class_name = path.partition(":")
+    if not class_name:
+        known = ", ".join(_BUILT_IN)
+        raise SettingsError(f"scheduler: found '{name}', expected one of {known}, or module:Class")
+    try:
+        made = getattr(importlib.import_module(module_name), class_name)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise SettingsError(f"scheduler: '{name}' cannot be made: {error}") from error
+    if not isinstance(made, Scheduler):
+        raise SettingsError(f"scheduler: '{name}' is no subclass of mlfs_gym.schedulers.Scheduler")
+    return made

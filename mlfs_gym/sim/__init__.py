@@ -1,0 +1,1 @@
+"""How time passes: speed of jobs, progress, events, the engine."""

@@ -1,0 +1,63 @@
+"""Make decisions take effect: new speeds, stalls and finish times for every job that is marked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlfs_gym.cluster.arrays import STOPPED, Array, State
+from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.sim.progress import end_job, settle
+from mlfs_gym.sim.speed import iteration_time_and_bytes
+
+
+@kernel
+def snap(time: float) -> float:
+    """A time on the grid of microseconds, so that events meant to coincide do."""
+    return np.rint(time * 1e6) / 1e6
+
+
+@kernel
+def refresh(state: State, scratch: Array) -> None:
+    """Bring all marked jobs up to date at the clock's time.
+
+    Args:
+        state: the cluster.
+        scratch: shape (largest P,), float64.
+    """
+    clock = state.clock[0]
+    position = 0
+    while position < clock.num_active:
+        job = state.active[position]
+        if state.jobs[job].status == STOPPED:
+            settle(state, job, clock.time, False)
+            end_job(state, job, STOPPED)
+            continue  # the next job has moved to this position
+        if state.jobs[job].dirty > 0:
+            _refresh_job(state, job, scratch)
+        position += 1
+
+
+@kernel
+def _refresh_job(state: State, job: int, scratch: Array) -> None:
+    row = state.jobs[job]
+    now = state.clock[0].time
+    seconds, sent = iteration_time_and_bytes(state, job, scratch)
+    touched = row.dirty == 2
+    row.dirty = 0
+    if not touched and seconds == row.iteration_time and sent == row.bytes_per_iteration:
+        return
+    settle(state, job, now, False)
+    row.iteration_time = seconds
+    row.bytes_per_iteration = sent
+    row.held_gpus = row.running_replicas * row.partitions
+    if row.running_replicas == 0:
+        row.stalled_until = -np.inf
+        row.stall_due = 0.0
+        row.finish_at = np.inf
+        return
+    if row.stall_due > 0.0:
+        row.stalled_until = max(row.stalled_until, now + row.stall_due)
+        row.stall_due = 0.0
+    if np.isnan(row.first_start):
+        row.first_start = now
+    row.finish_at = snap(max(now, row.stalled_until) + (row.max_iterations - row.progress) * seconds)
