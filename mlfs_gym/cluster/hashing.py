@@ -21,7 +21,7 @@ _UNIT = 2.0**-53
 
 
 @kernel
-def _mix(word: int) -> int:
+def _mix(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> _BITS_30)) * _FIRST_FACTOR
     word = (word ^ (word >> _BITS_27)) * _SECOND_FACTOR
     return word ^ (word >> _BITS_31)
@@ -41,4 +41,4 @@ def uniform(seed: int, stream: int, a: int, b: int) -> float:
     word = _mix((word ^ np.uint64(stream)) + _GOLDEN)
     word = _mix((word ^ np.uint64(a)) + _GOLDEN)
     word = _mix((word ^ np.uint64(b)) + _GOLDEN)
-    return np.float64(word >> _BITS_11) * _UNIT
+    return float(np.float64(word >> _BITS_11) * _UNIT)

@@ -1,0 +1,1 @@
+"""Where jobs come from: generator, toy instance, trace readers, model profiles, learning curves."""
