@@ -57,8 +57,8 @@ def _jobs_on(state: State, one: int, other: int) -> Array:
     """The different jobs that have tasks on either of two servers."""
     found = np.empty(state.servers[one].num_tasks + state.servers[other].num_tasks, np.int64)
     count = 0
-    for server in (one, other):
-        task = state.servers[server].first_task
+    for side in range(2):
+        task = state.servers[one if side == 0 else other].first_task
         while task != NONE:
             job = state.tasks[task].job
             known = False
