@@ -40,7 +40,9 @@ def _one_line(settings: type[BaseModel], error: ValidationError) -> str:
             known = ", ".join(settings.model_fields)
             complaints.append(f"field '{field}' is unknown (known: {known})")
         else:
-            complaints.append(f"field '{field}': found {item['input']!r}, expected {item['msg'][:1].lower()}{item['msg'][1:]}")
+            complaints.append(
+                f"field '{field}': found {item['input']!r}, expected {item['msg'][:1].lower()}{item['msg'][1:]}"
+            )
     return f"{settings.__name__}: " + "; ".join(complaints)
 
 
@@ -53,7 +55,9 @@ class ClusterConfig(Settings):
     gpu_speed: float = Field(default=1.0, gt=0, le=1000, description="compute relative to the profiles' V100")
     cpu_cores: float = Field(default=32.0, gt=0, le=100_000, description="CPU cores of a server (p3.8xlarge: 32)")
     memory_gib: float = Field(default=244.0, gt=0, le=1e6, description="host memory of a server (p3.8xlarge: 244 GiB)")
-    nic_gbit_per_s: float = Field(default=2.5, gt=0, le=1e6, description="network bandwidth of a server that training traffic gets")
+    nic_gbit_per_s: float = Field(
+        default=2.5, gt=0, le=1e6, description="network bandwidth of a server that training traffic gets"
+    )
 
     @property
     def total_gpus(self) -> int:
@@ -66,14 +70,20 @@ class SimulationConfig(Settings):
 
     sharing: bool = Field(default=True, description="several tasks may share a GPU")
     contention: bool = Field(default=True, description="oversubscribed GPU, CPU and NIC slow down what runs on them")
-    round_seconds: float = Field(default=60.0, gt=0, le=86_400, description="the scheduler decides at multiples of this time")
+    round_seconds: float = Field(
+        default=60.0, gt=0, le=86_400, description="the scheduler decides at multiples of this time"
+    )
     redraw_seconds: float = Field(default=600.0, gt=0, le=1e7, description="period of the demand fluctuation")
     fluctuation: float = Field(default=0.3, ge=0, lt=1, description="demand factors are uniform in [1 - f, 1 + f]")
     # Restart costs by size: the figures of the Helios simulator (Hu et al., SC 2021).
-    restart_one_gpu_seconds: float = Field(default=7.0, ge=0, le=1e6, description="restart after eviction or move, 1 GPU")
+    restart_one_gpu_seconds: float = Field(
+        default=7.0, ge=0, le=1e6, description="restart after eviction or move, 1 GPU"
+    )
     restart_up_to_8_seconds: float = Field(default=30.0, ge=0, le=1e6, description="the same, 2 to 8 GPUs")
     restart_larger_seconds: float = Field(default=60.0, ge=0, le=1e6, description="the same, more than 8 GPUs")
-    overload_threshold: float = Field(default=0.9, gt=0, le=10, description="hr: a server above it counts as overloaded")
+    overload_threshold: float = Field(
+        default=0.9, gt=0, le=10, description="hr: a server above it counts as overloaded"
+    )
     time_limit_seconds: float = Field(default=1e9, gt=0, le=1e9, description="the simulation ends here at the latest")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlfs_gym.cluster.arrays import CLOCK, GPU, NONE, PENDING, SERVER, Array, State
+from mlfs_gym.cluster.arrays import CLOCK, GPU, JOB, NONE, PENDING, SERVER, Array, State
 from mlfs_gym.config import ClusterConfig, SimulationConfig
+
+STATE_OF_A_JOB = (JOB.names or ())[(JOB.names or ()).index("status") :]
 
 
 def new_state(
@@ -34,11 +36,7 @@ def new_state(
 
 
 def _reset_jobs(jobs: Array) -> None:
-    for name in (
-        "running_replicas spans_servers dirty restart_due placed_round held_gpus stall_due progress settled_at "
-        "bytes_per_iteration accuracy accuracy_by_deadline requirement_met waiting_time attained_service bytes_sent "
-        "preemptions migrations"
-    ).split():
+    for name in STATE_OF_A_JOB:
         jobs[name] = 0
     jobs["status"] = PENDING
     jobs["placed_round"] = -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -19,6 +19,7 @@ from mlfs_gym.envs.play import DECIDING, expert, pass_time, play, show
 from mlfs_gym.envs.presets import Preset, WorkloadSource, preset_named, workload_source
 from mlfs_gym.envs.rendering import EpisodeRenderer
 from mlfs_gym.envs.reward import DenseReward, PaperReward, objective
+from mlfs_gym.envs.snapshot import Snapshot
 from mlfs_gym.envs.window import new_window
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.report.metrics import metrics
@@ -30,9 +31,102 @@ Observation = dict[str, Array]
 
 
 class JobSchedulingEnv(gym.Env[Observation, np.int64]):
-    """DOC"""
+    """Schedule distributed machine-learning trainings on a GPU cluster.
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}
+    ## Description
+    Jobs arrive over time. Each is a training of R data-parallel replicas, each cut into P model partitions that
+    form a graph; it has an urgency, a deadline and an accuracy that its owner asks for. Once a minute of simulated
+    time, if there is something to decide, the agent is the cluster's scheduler: it places replicas one by one, moves
+    tasks out of overloaded servers and, where allowed, preempts jobs, until it ends the round. Then time passes: jobs
+    train, slow each other down, learn, finish. The system, its heuristic and its objective are those of MLFS (Wang, Liu and
+    Shen, CoNEXT 2020, doi 10.1145/3386367.3432588; IEEE/ACM ToN 2022, doi 10.1109/TNET.2022.3190797).
+
+    ## Action Space
+    `Discrete(K * C + M * C + Q + 1)`, with the window sizes K = `slots`, C = `candidates`, M = `moves` and, with
+    `preemption=True`, Q = `running` (else 0):
+
+    | Number | Meaning |
+    |---|---|
+    | k * C + c | place a replica of the job in slot k, its first task on candidate server c, the rest as MLF-H would |
+    | K * C + m * C + c | move candidate task m, from an overloaded server, to its candidate server c |
+    | (K + M) * C + q | preempt job q of the running window |
+    | (K + M) * C + Q | end the round |
+
+    `env.unwrapped.layout` converts between numbers and meanings. Invalid actions are masked: `action_masks()` (bool,
+    what sb3-contrib asks for) and `info["action_mask"]` (int8, what `action_space.sample(mask)` takes). An invalid
+    action never raises: it ends the round and is counted in `info["invalid_actions"]`. Ending the round is masked while
+    a placement is possible and nothing runs or will arrive; with `end_round="when_blocked"`, while any placement is
+    possible. A job is preempted at most once a round and not in the round that placed it, so every round ends.
+
+    Slots hold waiting jobs in order of arrival. If more than K wait, those that fit now and have the highest MLF-H
+    priority are shown. Candidates are the C servers nearest to MLF-H's ideal virtual server, in order of their number.
+    MLF-H's own choice, `env.unwrapped.expert_action()`, is always among them.
+
+    ## Observation Space
+    `Dict` of `Box(-1, 1, float32)`; names and scales of all features stand in `mlfs_gym.envs.features`:
+
+    | Key | Shape | Content |
+    |---|---|---|
+    | `cluster` | (12,) | utilisation, free GPUs, overload, queue |
+    | `jobs` | (K, 31) | one row for each slot: request, progress, accuracy, times, model |
+    | `pairs` | (K, C, 11) | candidate servers of each slot as that job sees them |
+    | `moves` | (M, 12) | tasks that may leave overloaded servers |
+    | `move_pairs` | (M, C, 11) | their candidate servers |
+    | `running` | (Q, 31) | running jobs, only with `preemption=True`; `fits` means that it may be preempted |
+    | `progress` | (6,) | how far the episode is; meant for critics |
+
+    ## Rewards
+    `reward="dense"` (default): the undiscounted sum over an episode equals, exactly, the blended objective
+
+        - b1 * mean JCT / JCT_ref + b2 * deadline ratio + b4 * accuracy-guarantee ratio
+        + b5 * mean accuracy - b3 * bytes / B_ref
+
+    with b = (0.5, 0.55, 0.25, 0.15, 0.15) as published (eqs 1 and 7), JCT_ref the mean ideal run time and B_ref the
+    largest possible traffic of the episode's own workload. `info["reward_terms"]` has the five terms of each step,
+    `info["objective"]` the objective at the end. `reward="paper"`: eq. 7 as printed, over the jobs that ended in the
+    step.
+
+    ## Starting State
+    An empty cluster at the first round, with the first job waiting. The workload is drawn anew from the seed.
+
+    ## Episode End
+    Terminates when all jobs have ended. Truncates at `simulation.time_limit_seconds` or after `max_episode_steps`. At
+    the end `info["metrics"]` has every metric of the paper, see `mlfs_gym.report.metrics.METRICS`.
+
+    ## Arguments
+    ```python
+    import gymnasium as gym
+    import mlfs_gym
+
+    env = gym.make("mlfs_gym/JobScheduling-v0", load=1.3, preemption=True)
+    ```
+
+    Args:
+        preset: "small" (5 servers x 4 GPUs, 60 to 150 jobs at load 1.6) or "testbed" (20 x 4 GPUs, one week, 620 jobs).
+        cluster: `ClusterConfig`, or a mapping of its fields.
+        simulation: `SimulationConfig`, or a mapping: rounds, fluctuation, restart costs, time limit.
+        workload: a `Workload` (the same in each episode), a `Trace` (a random window in each), a name ("small",
+            "testbed", "toy"), or a function of a `numpy.random.Generator`; None for the preset's.
+        load: ideal GPU-seconds per GPU-second of the arrival span.
+        jobs: number of jobs.
+        sharing: True if several tasks may share a GPU; None for the simulation's setting.
+        preemption: True to add preempt actions.
+        end_round: when the round may be ended, see above.
+        reward: "dense" or "paper".
+        reward_weights: `RewardWeights`, or a mapping: jct, deadline, bandwidth, guarantee, accuracy.
+        window: `WindowConfig`, or a mapping: slots, candidates, moves, running.
+        mlf_h: `MLFHParams` of the expert and of the placement rules, or a mapping.
+        max_episode_steps: truncates after so many steps.
+        render_mode: "ansi", "rgb_array" or "human".
+
+    Raises:
+        SettingsError: if an argument is wrong; the message names the field and what is expected.
+
+    ## Version History
+    * v0: initial version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}
 
     def __init__(
         self,
@@ -86,8 +180,10 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         self._cluster: SimulatedCluster | None = None
 
         self.action_space = spaces.Discrete(self.layout.size)
+        shapes = observation_shapes(self.layout)
+        self._parts = tuple(shapes)
         self.observation_space = spaces.Dict(
-            {name: spaces.Box(-1.0, 1.0, shape, np.float32) for name, shape in observation_shapes(self.layout).items()}
+            {name: spaces.Box(-1.0, 1.0, shape, np.float32) for name, shape in shapes.items()}
         )
         say_if_first_compilation(play)
 
@@ -116,9 +212,9 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         self._invalid_actions = 0
         self._reward = self._reward_type(state, self.reward_weights)
         pass_time(state, self._window)
-        show(state, self._window, self._params, self._facts, self._end_when_blocked, self._mask, self._buffers)
+        self._show()
         # Nothing has been decided yet, but jobs may have waited for their first round.
-        self._carried = self._reward.step(state)
+        self._carried: dict[str, float] | None = self._reward.step(state)
         if self.render_mode is not None:
             self._renderer = EpisodeRenderer(self.render_mode, state, self.metadata["render_fps"])
             self._renderer.record(state)
@@ -169,7 +265,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
             self.render()
         return self._observation(), sum(terms.values()), terminated, truncated, info
 
-    def render(self) -> str | Array | None:  # type: ignore[override]
+    def render(self) -> str | Array | None:
         """A text (``ansi``), an image of shape (H, W, 3), uint8 (``rgb_array``), or a window (``human``)."""
         if self._renderer is None:
             if self.render_mode is None:
@@ -210,7 +306,42 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
             seed=int(cluster.state.clock["seed"][0]),
         )
 
+    def clone_state(self) -> Snapshot:
+        """This point of the episode, to come back to with `restore_state`; for planning."""
+        return Snapshot(
+            state=self.cluster.state.copy(),
+            blocked=self._window.blocked.copy(),
+            accounts=self._reward.accounts(),
+            carried=self._carried,
+            steps=self._steps,
+            invalid_actions=self._invalid_actions,
+        )
+
+    def restore_state(self, snapshot: Snapshot) -> tuple[Observation, dict[str, Any]]:
+        """Go back to a point of this episode. Returns observation and info as they were there."""
+        state = self.cluster.state
+        if len(snapshot.state.jobs) != len(state.jobs):
+            raise ValueError("restore_state: the snapshot is of another episode")
+        state.restore(snapshot.state)
+        self._window.blocked[:] = snapshot.blocked
+        self._reward.restore(snapshot.accounts)
+        self._carried, self._steps = snapshot.carried, snapshot.steps
+        self._invalid_actions = snapshot.invalid_actions
+        self._show()
+        return self._observation(), self._info()
+
     # --- helpers -----------------------------------------------------------------------------------
+    def _show(self) -> None:
+        show(
+            self.cluster.state,
+            self._window,
+            self._params,
+            self._facts,
+            self._end_when_blocked,
+            self._mask,
+            self._buffers,
+        )
+
     def _draw_workload(self, options: dict[str, Any]) -> Any:
         unknown = set(options) - {"workload"}
         if unknown:
@@ -220,7 +351,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         return self._source(self.np_random)
 
     def _observation(self) -> Observation:
-        return {name: getattr(self._buffers, name).copy() for name in self.observation_space.spaces}
+        return {name: getattr(self._buffers, name).copy() for name in self._parts}
 
     def _info(self) -> dict[str, Any]:
         clock = self.cluster.state.clock[0]

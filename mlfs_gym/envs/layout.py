@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import Field
 
@@ -21,7 +21,8 @@ class WindowConfig(Settings):
     running: int = Field(default=16, ge=1, le=1024, description="Q: running jobs that may be preempted")
 
 
-class Action(NamedTuple):
+@dataclass(frozen=True)
+class Action:
     """A decoded action.
 
     Attributes:

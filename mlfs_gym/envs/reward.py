@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,9 @@ class References:
 
 
 def objective(state: State, weights: RewardWeights, references: References) -> float:
-    """The blended objective of a run so far:
+    """The blended objective of a run so far.
+
+    It is::
 
         - b1 * average JCT / JCT_ref + b2 * deadline ratio + b4 * accuracy guarantee ratio
         + b5 * average accuracy - b3 * bytes / B_ref
@@ -55,36 +58,75 @@ def objective(state: State, weights: RewardWeights, references: References) -> f
     )
 
 
-class DenseReward:
+class Reward(ABC):
+    """Turns what has happened since the last call into reward terms."""
+
+    def __init__(self, state: State, weights: RewardWeights) -> None:
+        self.references = References.of(state)
+        self._weights = weights
+        self._before = _accounts(state)
+
+    @abstractmethod
+    def step(self, state: State) -> dict[str, float]:
+        """Terms of the reward since the last call, by name (`TERMS`)."""
+
+    def accounts(self) -> Array:
+        """What has been counted so far, for `restore`."""
+        return self._before.copy()
+
+    def restore(self, accounts: Array) -> None:
+        """Go back to what `accounts` returned."""
+        self._before = accounts.copy()
+
+
+class DenseReward(Reward):
     """Rewards whose undiscounted sum over an episode is the objective.
 
     Each term is the growth of a running account in the clock: of the time that jobs have spent in the
     system, deadlines met, requirements met, accuracy, bytes.
     """
 
-    def __init__(self, state: State, weights: RewardWeights) -> None:
-        self.references = References.of(state)
-        jobs = max(1, len(state.jobs))
-        self._scale = np.array(
-            [
-                -weights.jct / (jobs * self.references.jct_s),
-                weights.deadline / jobs,
-                weights.guarantee / jobs,
-                weights.accuracy / jobs,
-                -weights.bandwidth / self.references.bytes,
-            ]
-        )
-        self._before = _accounts(state)
+    def step(self, state: State) -> dict[str, float]:
+        """Terms of the reward since the last call, by name (`TERMS`)."""
+        now = _accounts(state)
+        jct, deadlines, requirements, accuracy, sent, _ = (now - self._before).tolist()
+        self._before = now
+        jobs, weights = len(state.jobs), self._weights
+        return {
+            "jct": -weights.jct * jct / (jobs * self.references.jct_s),
+            "deadline": weights.deadline * deadlines / jobs,
+            "guarantee": weights.guarantee * requirements / jobs,
+            "accuracy": weights.accuracy * accuracy / jobs,
+            "bandwidth": -weights.bandwidth * sent / self.references.bytes,
+        }
+
+
+class PaperReward(Reward):
+    """Eq. 7 as printed: ``r = b1 g1 + b2 g2 + b3 g3 + b4 g4 + b5 g5``, over the jobs that ended in the step.
+
+    g1 = 1 / mean JCT in hours, g2 = deadlines met, g3 = 1 / GB sent, g4 = requirements met, g5 = mean accuracy by
+    the deadline. A step in which no job ended, or nothing was sent, has g1 = g5 = 0, or g3 = 0.
+    """
 
     def step(self, state: State) -> dict[str, float]:
         """Terms of the reward since the last call, by name (`TERMS`)."""
         now = _accounts(state)
-        terms = (now - self._before) * self._scale
+        _, deadlines, requirements, _, sent, _ = (now - self._before).tolist()
+        ended = state.jobs[state.jobs["finish"] > self._before[-1]]
         self._before = now
-        return dict(zip(TERMS, terms.tolist(), strict=True))
+        weights = self._weights
+        mean_jct_hours = float((ended["finish"] - ended["arrival"]).mean()) / 3600.0 if len(ended) else 0.0
+        return {
+            "jct": weights.jct / mean_jct_hours if mean_jct_hours > 0.0 else 0.0,
+            "deadline": weights.deadline * deadlines,
+            "guarantee": weights.guarantee * requirements,
+            "accuracy": weights.accuracy * float(ended["accuracy_by_deadline"].mean()) if len(ended) else 0.0,
+            "bandwidth": weights.bandwidth / (sent / 1e9) if sent > 0.0 else 0.0,
+        }
 
 
 def _accounts(state: State) -> Array:
+    """Running accounts: job-seconds, deadlines met, requirements met, accuracy, bytes; and the time."""
     clock = state.clock[0]
     return np.array(
         [
@@ -93,37 +135,7 @@ def _accounts(state: State) -> Array:
             clock["requirements_met"],
             clock["accuracy_sum"],
             clock["bytes_sent"],
+            clock["time"],
         ],
         dtype=np.float64,
     )
-
-
-class PaperReward:
-    """Eq. 7 as printed: ``r = b1 g1 + b2 g2 + b3 g3 + b4 g4 + b5 g5``, over the jobs that ended in the step.
-
-    g1 = 1 / mean JCT in hours, g2 = deadlines met, g3 = 1 / GB sent, g4 = requirements met, g5 = mean accuracy by
-    the deadline. A step in which no job ended, or nothing was sent, has g1 = g5 = 0, or g3 = 0.
-    """
-
-    def __init__(self, state: State, weights: RewardWeights) -> None:
-        self.references = References.of(state)
-        self._weights = weights
-        self._before = _accounts(state)
-        self._time = -np.inf
-
-    def step(self, state: State) -> dict[str, float]:
-        """Terms of the reward since the last call, by name (`TERMS`)."""
-        now = _accounts(state)
-        _, deadlines, requirements, _, sent = now - self._before
-        finish = state.jobs["finish"]
-        ended = state.jobs[finish > self._time] if np.isfinite(self._time) else state.jobs[~np.isnan(finish)]
-        self._before, self._time = now, float(state.clock["time"][0])
-        mean_jct = float((ended["finish"] - ended["arrival"]).mean()) / 3600.0 if len(ended) else 0.0
-        weights = self._weights
-        return {
-            "jct": weights.jct / mean_jct if mean_jct > 0.0 else 0.0,
-            "deadline": weights.deadline * float(deadlines),
-            "guarantee": weights.guarantee * float(requirements),
-            "accuracy": weights.accuracy * float(ended["accuracy_by_deadline"].mean()) if len(ended) else 0.0,
-            "bandwidth": weights.bandwidth / (float(sent) / 1e9) if sent > 0.0 else 0.0,
-        }

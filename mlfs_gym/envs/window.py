@@ -144,7 +144,7 @@ def _feasible_servers(state: State, window: Window, params: Array, job: int, slo
         return NONE
     candidates = window.servers.shape[1]
     servers = state.servers.shape[0]
-    order = np.empty(servers, np.int64)
+    order: Array = np.empty(servers, np.int64)
     nearest_servers(state, job, params, order)
     row_servers = np.full(candidates, NONE, np.int64)
     row_spread = np.zeros(candidates, np.int64)

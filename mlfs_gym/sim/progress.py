@@ -73,7 +73,7 @@ def observe(state: State) -> None:
         settle(state, job, clock.time, False)
         row = state.jobs[job]
         if row.held_gpus > 0:
-            iteration = np.int64(np.floor(row.progress))
+            iteration = int(np.floor(row.progress))
             row.loss = observed_loss(clock.seed, job, row, iteration)
             row.previous_loss = observed_loss(clock.seed, job, row, max(0, iteration - 1))
 

@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.errors import SchedulerError
 from mlfs_gym.sim.engine import DONE, LIMIT, STUCK
@@ -21,9 +19,11 @@ class Decides(Protocol):
     observes: bool
     wake_every_seconds: float
 
-    def reset(self, cluster: Cluster) -> None: ...
+    def reset(self, cluster: Cluster) -> None:
+        """Forget earlier runs."""
 
-    def schedule(self, cluster: Cluster) -> None: ...
+    def schedule(self, cluster: Cluster) -> None:
+        """Decide."""
 
 
 @dataclass
@@ -68,5 +68,5 @@ def _stuck_message(cluster: SimulatedCluster, scheduler: Decides) -> str:
     return (
         f"scheduler '{scheduler.name}' left {len(waiting)} job(s) waiting on an idle cluster "
         f"at {cluster.time:.0f} s with nothing to come (first: {names}); place at least one of them, "
-        f"or set wake_every_seconds (now {scheduler.wake_every_seconds if np.isfinite(scheduler.wake_every_seconds) else 'inf'})"
+        f"or set wake_every_seconds (now {scheduler.wake_every_seconds:g})"
     )

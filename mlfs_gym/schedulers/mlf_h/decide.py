@@ -13,7 +13,6 @@ from mlfs_gym.schedulers.mlf_h.placement import ideal_hosts
 from mlfs_gym.schedulers.mlf_h.priority import waiting_by_priority
 
 
-
 @kernel
 def next_move(state: State, params: Array) -> tuple[int, int]:
     """The migration that MLF-H makes now: task and server, (NONE, NONE) if none pays."""

@@ -38,9 +38,9 @@ def least_used_gpu(state: State, task: int, server: int, limit: float) -> int:
         device = state.gpus[gpu]
         if device.memory_used + row.gpu_memory > device.memory or gpu == row.gpu:
             continue
-        if device.num_tasks > 0:
-            if state.clock[0].sharing == 0 or device.used + row.gpu_demand > limit * MILLI:
-                continue
+        full = state.clock[0].sharing == 0 or device.used + row.gpu_demand > limit * MILLI
+        if device.num_tasks > 0 and full:
+            continue
         if best == NONE or device.used < state.gpus[best].used:
             best = gpu
     return best

@@ -101,7 +101,7 @@ def _movable_tasks(state: State, server: int, params: Array) -> Array:
     found = found[:count][by_number]
     if not gpu_hot:
         return found
-    keep = min(count, np.int64(np.ceil(p.lowest_priority_fraction * on_hot_gpus)))
+    keep = min(count, int(np.ceil(p.lowest_priority_fraction * on_hot_gpus)))
     by_priority = np.argsort(keys[:count][by_number], kind="mergesort")
     return np.sort(found[by_priority[:keep]])
 

@@ -27,16 +27,26 @@ class MLFHParams(Settings):
     gamma_waiting: float = Field(default=0.35, ge=0, description="gw in eq. 4")
     use_urgency: bool = Field(default=True, description="False: ablation, every job has urgency 1 in eq. 2")
     per_gpu: bool = Field(default=True, description="divide the priority by the job's GPUs")
-    deadline_floor_hours: float = Field(default=0.5, ge=0, description="least time to the deadline in eq. 4; 0: the letter")
-    overload_threshold: float = Field(default=0.9, gt=0, le=10, description="hr: hosting may not push a utilisation above it")
-    bandwidth_weight: float = Field(default=1.0, ge=0, description="weight of communication in the distances; 0: ablation")
+    deadline_floor_hours: float = Field(
+        default=0.5, ge=0, description="least time to the deadline in eq. 4; 0: the letter"
+    )
+    overload_threshold: float = Field(
+        default=0.9, gt=0, le=10, description="hr: hosting may not push a utilisation above it"
+    )
+    bandwidth_weight: float = Field(
+        default=1.0, ge=0, description="weight of communication in the distances; 0: ablation"
+    )
     migrate: bool = Field(default=True, description="move tasks out of overloaded servers")
     migrate_above: float = Field(default=1.0, gt=0, le=10, description="utilisation above which a server sheds tasks")
-    lowest_priority_fraction: float = Field(default=0.1, gt=0, le=1, description="ps: share of tasks on overloaded GPUs that may move")
+    lowest_priority_fraction: float = Field(
+        default=0.1, gt=0, le=1, description="ps: share of tasks on overloaded GPUs that may move"
+    )
     migration_cooldown_seconds: float = Field(default=1800.0, ge=0, description="a moved task stays at least this long")
     cost_benefit: bool = Field(default=True, description="move only if the speed gained outweighs the stall")
     benefit_horizon_seconds: float = Field(default=1800.0, gt=0, description="how long a gain is counted at most")
-    move_candidates: int = Field(default=4, ge=1, le=64, description="tasks considered for each move, the nearest to ideal")
+    move_candidates: int = Field(
+        default=4, ge=1, le=64, description="tasks considered for each move, the nearest to ideal"
+    )
 
     @classmethod
     def paper(cls) -> MLFHParams:

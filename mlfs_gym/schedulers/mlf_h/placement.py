@@ -12,6 +12,8 @@ from mlfs_gym.schedulers.mlf_h.hosting import distances, may_host
 from mlfs_gym.schedulers.mlf_h.priority import partition_priorities
 from mlfs_gym.schedulers.mlf_h.volumes import communication_volumes, planned_servers
 
+MANY = 2**62
+
 
 @kernel
 def hosting_limit(state: State, params: Array) -> float:
@@ -45,7 +47,7 @@ def first_task(state: State, job: int, params: Array) -> int:
 def enough_room(state: State, job: int, limit: float) -> bool:
     """Quick test: could the servers take P tasks like the job's smallest at all? False: no placement exists."""
     row = state.jobs[job]
-    gpu_demand = np.int64(2**62)
+    gpu_demand = MANY
     gpu_memory = gpu_demand
     cpu_demand = gpu_demand
     for task in range(row.first_task, row.first_task + row.partitions):
@@ -59,7 +61,7 @@ def enough_room(state: State, job: int, limit: float) -> bool:
         for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
             here += _places_on_gpu(state, gpu, gpu_demand, gpu_memory, limit)
         if host.num_tasks > 0 and limit < np.inf:
-            here = min(here, np.int64(max(0.0, limit * host.cpu - host.cpu_used) // cpu_demand))
+            here = min(here, int(max(0.0, limit * host.cpu - host.cpu_used) // cpu_demand))
         places += here
         if places >= row.partitions:
             return True
@@ -75,7 +77,7 @@ def _places_on_gpu(state: State, gpu: int, demand: int, memory: int, limit: floa
     by_memory = (device.memory - device.memory_used) // memory
     if limit == np.inf:
         return by_memory
-    by_compute = np.int64(max(0.0, limit * MILLI - device.used) // demand)
+    by_compute = int(max(0.0, limit * MILLI - device.used) // demand)
     if device.num_tasks == 0:
         by_compute = max(by_compute, 1)
     return min(by_memory, by_compute)
@@ -120,7 +122,7 @@ def ideal_hosts(state: State, job: int, params: Array, hosts: Array) -> bool:
     """
     if next_replica(state, job) == NONE or not enough_room(state, job, hosting_limit(state, params)):
         return False
-    order = np.empty(state.servers.shape[0], np.int64)
+    order: Array = np.empty(state.servers.shape[0], np.int64)
     nearest_servers(state, job, params, order)
     for server in order:
         if hosts_from(state, job, params, server, hosts):

@@ -1,0 +1,28 @@
+"""All that an episode must remember to be continued from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlfs_gym.cluster.arrays import Array, State
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A point of an episode, made by `JobSchedulingEnv.clone_state`.
+
+    Attributes:
+        state: copy of the cluster's arrays.
+        blocked: shape (J,), jobs known not to fit in the open round.
+        accounts: what the reward had counted, see `reward.Reward.accounts`.
+        carried: reward of the time before the first decision, where it is still to be paid.
+        steps: so far.
+        invalid_actions: so far.
+    """
+
+    state: State
+    blocked: Array
+    accounts: Array
+    carried: dict[str, float] | None
+    steps: int
+    invalid_actions: int
