@@ -36,10 +36,11 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     ## Description
     Jobs arrive over time. Each is a training of R data-parallel replicas, each cut into P model partitions that
     form a graph; it has an urgency, a deadline and an accuracy that its owner asks for. Once a minute of simulated
-    time, if there is something to decide, the agent is the cluster's scheduler: it places replicas one by one, moves
-    tasks out of overloaded servers and, where allowed, preempts jobs, until it ends the round. Then time passes: jobs
-    train, slow each other down, learn, finish. The system, its heuristic and its objective are those of MLFS (Wang, Liu and
-    Shen, CoNEXT 2020, doi 10.1145/3386367.3432588; IEEE/ACM ToN 2022, doi 10.1109/TNET.2022.3190797).
+    time, if there is something to decide, the agent is the cluster's scheduler: it places replicas one by one,
+    moves tasks out of overloaded servers and, where allowed, preempts jobs, until it ends the round. Then time
+    passes: jobs train, slow each other down, learn, finish. The system, its heuristic and its objective are those
+    of MLFS (Wang, Liu and Shen, CoNEXT 2020, doi 10.1145/3386367.3432588; IEEE/ACM ToN 2022, doi
+    10.1109/TNET.2022.3190797).
 
     ## Action Space
     `Discrete(K * C + M * C + Q + 1)`, with the window sizes K = `slots`, C = `candidates`, M = `moves` and, with
@@ -126,7 +127,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     * v0: initial version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's form)
 
     def __init__(
         self,
@@ -182,9 +183,8 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         self.action_space = spaces.Discrete(self.layout.size)
         shapes = observation_shapes(self.layout)
         self._parts = tuple(shapes)
-        self.observation_space = spaces.Dict(
-            {name: spaces.Box(-1.0, 1.0, shape, np.float32) for name, shape in shapes.items()}
-        )
+        space: Any = spaces.Dict({name: spaces.Box(-1.0, 1.0, shape, np.float32) for name, shape in shapes.items()})
+        self.observation_space = space
         say_if_first_compilation(play)
 
     # --- Gymnasium ---------------------------------------------------------------------------------
