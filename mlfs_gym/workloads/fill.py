@@ -1,0 +1,138 @@
+"""What neither an arrival time nor a trace tells of a job, drawn as in the paper's evaluation.
+
+Distributions: MLFS, CoNEXT 2020, section 4.1, where the paper prints them; the other ranges are settings with
+their reasons.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from mlfs_gym.cluster.arrays import Array
+from mlfs_gym.config import Settings
+from mlfs_gym.workloads.assemble import JobColumns
+from mlfs_gym.workloads.profiles import FAMILIES
+
+Parallelism = Literal["ml", "gang"]
+Range = tuple[float, float]
+
+# A power of two: the iteration time is then the run time with another exponent, and run times stay exact.
+GANG_ITERATIONS = 64
+
+_LOWEST_DEMAND = np.array([profile.gpu_demand_milli[0] for profile in FAMILIES])
+_HIGHEST_DEMAND = np.array([profile.gpu_demand_milli[1] for profile in FAMILIES])
+_LOWEST_SCALE = np.array([profile.curve_scale[0] for profile in FAMILIES])
+_HIGHEST_SCALE = np.array([profile.curve_scale[1] for profile in FAMILIES])
+_PARTITIONED = np.array([profile.graph != "none" for profile in FAMILIES])
+_REDUCIBLE_LOSS = np.array([profile.loss_start - profile.loss_floor for profile in FAMILIES])
+
+
+class JobMix(Settings):
+    """How the features of jobs are drawn; pairs are lowest and highest of a uniform distribution."""
+
+    family_weights: tuple[float, float, float, float, float] = Field(
+        (1.0, 1.0, 1.0, 1.0, 1.0), description="weights of AlexNet, ResNet, MLP, LSTM, SVM"
+    )
+    urgency: Range = Field((0.0, 10.0), description="L_J (paper: 0 to m = 10)")
+    deadline_factor: float = Field(1.1, ge=1, le=1e6, description="deadline at least this times the run time (paper)")
+    deadline_hours: Range = Field((0.5, 24.0), description="t_r: deadline at least this after arrival (paper)")
+    max_iterations: tuple[int, int] = Field((50, 200), description="I_max, epochs")
+    required_at: Range = Field((0.5, 0.9), description="the accuracy after this part of I_max is required")
+    link_megabytes: Range = Field((50.0, 100.0), description="per iteration between two tasks (paper)")
+    data_megabytes: Range = Field((100.0, 1000.0), description="training data (paper)")
+    max_partitions: int = Field(4, ge=1, le=64, description="a model is cut into at most so many partitions")
+    parameter_server_share: float = Field(0.5, ge=0, le=1, description="of replicated jobs; the rest use all-reduce")
+    overfit_share: float = Field(0.2, ge=0, le=1, description="of jobs whose loss rises again at the end")
+    overfit_at: Range = Field((0.7, 1.0), description="the rise begins at this part of I_max")
+    overfit_rise: float = Field(
+        0.05, ge=0, le=1, description="rise over I_max iterations, as a part of the reducible loss"
+    )
+    loss_noise: float = Field(0.01, ge=0, le=0.5, description="relative amplitude of the noise of observed losses")
+
+    @model_validator(mode="after")
+    def _check(self) -> JobMix:
+        for name in ("urgency", "deadline_hours", "required_at", "link_megabytes", "data_megabytes", "overfit_at"):
+            low, high = getattr(self, name)
+            if not 0 <= low <= high:
+                raise ValueError(f"{name}: found {low, high}, expected 0 <= lowest <= highest")
+        low, high = self.max_iterations
+        if not 1 <= low <= high <= 10_000_000:
+            raise ValueError(f"max_iterations: found {low, high}, expected 1 <= lowest <= highest <= 1e7")
+        if self.urgency[1] > 10 or self.required_at[1] > 1:
+            raise ValueError("urgency ends at 10 and required_at at 1")
+        if min(self.family_weights) < 0 or sum(self.family_weights) <= 0:
+            raise ValueError("family_weights: expected none below 0 and one above")
+        return self
+
+
+def fill(
+    rng: np.random.Generator,
+    arrival: Array,
+    run_time: Array,
+    num_gpus: Array,
+    mix: JobMix,
+    parallelism: Parallelism = "ml",
+) -> JobColumns:
+    """Complete jobs of which only arrival, run time and GPUs are known.
+
+    Args:
+        rng: every draw comes from here.
+        arrival: shape (J,), s.
+        run_time: shape (J,), s, with all GPUs.
+        num_gpus: shape (J,), 1 or more.
+        mix: distributions.
+        parallelism: ``ml``: the GPUs are split into replicas and partitions as the family allows; ``gang``: one
+            replica of `num_gpus` partitions that exchange nothing, for comparison with simulators that know no more
+            than that (assemble with ``connected=False``).
+    """
+    jobs = len(arrival)
+    weights = np.array(mix.family_weights)
+    family = np.searchsorted(np.cumsum(weights) / weights.sum(), rng.random(jobs), side="right")
+    split, served = rng.random(jobs), rng.random(jobs) < mix.parameter_server_share
+    if parallelism == "ml":
+        partitions = np.where(_PARTITIONED[family], _partitions(split, num_gpus, mix.max_partitions), 1)
+        iterations = rng.integers(mix.max_iterations[0], mix.max_iterations[1] + 1, jobs)
+    else:
+        partitions = np.asarray(num_gpus, np.int64)
+        iterations = np.full(jobs, GANG_ITERATIONS)
+    replicas = num_gpus // partitions
+    slack = rng.uniform(*mix.deadline_hours, jobs) * 3600.0
+    option = rng.integers(0, 3, jobs)
+    overfits = rng.random(jobs) < mix.overfit_share
+    start = rng.uniform(*mix.overfit_at, jobs) * iterations
+    link = rng.uniform(*mix.link_megabytes, jobs) * 1e6
+    return JobColumns(
+        arrival=arrival,
+        run_time=run_time,
+        family=family,
+        replicas=replicas,
+        partitions=partitions,
+        parameter_server=(served & (replicas > 1)).astype(np.int64),
+        max_iterations=iterations,
+        urgency=rng.uniform(*mix.urgency, jobs),
+        deadline=arrival + np.maximum(mix.deadline_factor * run_time, slack),
+        required_at=rng.uniform(*mix.required_at, jobs),
+        stop_option=option,
+        stop_option_limit=option + np.floor(rng.random(jobs) * (3 - option)).astype(np.int64),
+        gpu_demand=rng.integers(_LOWEST_DEMAND[family], _HIGHEST_DEMAND[family] + 1),
+        link_bytes=link if parallelism == "ml" else np.zeros(jobs),
+        # The volume per link holds for the links of the gradient exchange too, one for each partition.
+        gradient_bytes=link * partitions if parallelism == "ml" else np.zeros(jobs),
+        data_bytes=rng.uniform(*mix.data_megabytes, jobs) * 1e6,
+        curve_scale=rng.uniform(_LOWEST_SCALE[family], _HIGHEST_SCALE[family]) * iterations,
+        overfit_start=np.where(overfits, start, np.inf),
+        overfit_slope=np.where(overfits, mix.overfit_rise * _REDUCIBLE_LOSS[family] / iterations, 0.0),
+        loss_noise=np.full(jobs, mix.loss_noise),
+    )
+
+
+def _partitions(draw: Array, num_gpus: Array, most: int) -> Array:
+    """A power of two that divides the GPUs, each possible one equally likely."""
+    gpus = np.asarray(num_gpus, np.int64)
+    twos = np.log2(gpus & -gpus).astype(np.int64)  # how often 2 divides
+    choices = 1 + np.minimum(twos, int(np.log2(most)))
+    partitions: Array = 2 ** np.floor(draw * choices).astype(np.int64)
+    return partitions
