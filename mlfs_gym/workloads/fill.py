@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.config import Settings
@@ -34,38 +35,49 @@ class JobMix(Settings):
     """How the features of jobs are drawn; pairs are lowest and highest of a uniform distribution."""
 
     family_weights: tuple[float, float, float, float, float] = Field(
-        (1.0, 1.0, 1.0, 1.0, 1.0), description="weights of AlexNet, ResNet, MLP, LSTM, SVM"
+        default=(1.0, 1.0, 1.0, 1.0, 1.0), description="AlexNet, ResNet, MLP, LSTM, SVM"
     )
-    urgency: Range = Field((0.0, 10.0), description="L_J (paper: 0 to m = 10)")
-    deadline_factor: float = Field(1.1, ge=1, le=1e6, description="deadline at least this times the run time (paper)")
-    deadline_hours: Range = Field((0.5, 24.0), description="t_r: deadline at least this after arrival (paper)")
-    max_iterations: tuple[int, int] = Field((50, 200), description="I_max, epochs")
-    required_at: Range = Field((0.5, 0.9), description="the accuracy after this part of I_max is required")
-    link_megabytes: Range = Field((50.0, 100.0), description="per iteration between two tasks (paper)")
-    data_megabytes: Range = Field((100.0, 1000.0), description="training data (paper)")
-    max_partitions: int = Field(4, ge=1, le=64, description="a model is cut into at most so many partitions")
-    parameter_server_share: float = Field(0.5, ge=0, le=1, description="of replicated jobs; the rest use all-reduce")
-    overfit_share: float = Field(0.2, ge=0, le=1, description="of jobs whose loss rises again at the end")
-    overfit_at: Range = Field((0.7, 1.0), description="the rise begins at this part of I_max")
+    urgency: Range = Field(default=(0.0, 10.0), description="L_J (paper: 0 to m = 10)")
+    deadline_factor: float = Field(
+        default=1.1, ge=1, le=1e6, description="deadline at least this times the run time (paper)"
+    )
+    deadline_hours: Range = Field(default=(0.5, 24.0), description="t_r: deadline at least this after arrival (paper)")
+    max_iterations: tuple[int, int] = Field(default=(50, 200), description="I_max, epochs")
+    required_at: Range = Field(default=(0.5, 0.9), description="the accuracy after this part of I_max is required")
+    link_megabytes: Range = Field(default=(50.0, 100.0), description="per iteration between two tasks (paper)")
+    data_megabytes: Range = Field(default=(100.0, 1000.0), description="training data (paper)")
+    max_partitions: int = Field(default=4, ge=1, le=64, description="a model is cut into at most so many partitions")
+    parameter_server_share: float = Field(
+        default=0.5, ge=0, le=1, description="of replicated jobs; the rest use all-reduce"
+    )
+    overfit_share: float = Field(default=0.2, ge=0, le=1, description="of jobs whose loss rises again at the end")
+    overfit_at: Range = Field(default=(0.7, 1.0), description="the rise begins at this part of I_max")
     overfit_rise: float = Field(
-        0.05, ge=0, le=1, description="rise over I_max iterations, as a part of the reducible loss"
+        default=0.3, ge=0, le=1, description="rise in I_max iterations, part of the reducible loss"
     )
-    loss_noise: float = Field(0.01, ge=0, le=0.5, description="relative amplitude of the noise of observed losses")
+    loss_noise: float = Field(default=0.01, ge=0, le=0.5, description="relative amplitude, observed losses")
 
-    @model_validator(mode="after")
-    def _check(self) -> JobMix:
-        for name in ("urgency", "deadline_hours", "required_at", "link_megabytes", "data_megabytes", "overfit_at"):
-            low, high = getattr(self, name)
-            if not 0 <= low <= high:
-                raise ValueError(f"{name}: found {low, high}, expected 0 <= lowest <= highest")
-        low, high = self.max_iterations
-        if not 1 <= low <= high <= 10_000_000:
-            raise ValueError(f"max_iterations: found {low, high}, expected 1 <= lowest <= highest <= 1e7")
-        if self.urgency[1] > 10 or self.required_at[1] > 1:
-            raise ValueError("urgency ends at 10 and required_at at 1")
-        if min(self.family_weights) < 0 or sum(self.family_weights) <= 0:
-            raise ValueError("family_weights: expected none below 0 and one above")
-        return self
+    @field_validator("urgency", "deadline_hours", "required_at", "link_megabytes", "data_megabytes", "overfit_at")
+    @classmethod
+    def _check_range(cls, pair: Range, info: ValidationInfo) -> Range:
+        most = {"urgency": 10.0, "required_at": 1.0}.get(info.field_name or "", 1e9)
+        if not 0 <= pair[0] <= pair[1] <= most:
+            raise PydanticCustomError("range", "0 <= lowest <= highest <= {most}", {"most": f"{most:g}"})
+        return pair
+
+    @field_validator("max_iterations")
+    @classmethod
+    def _check_iterations(cls, pair: tuple[int, int]) -> tuple[int, int]:
+        if not 1 <= pair[0] <= pair[1] <= 10_000_000:
+            raise PydanticCustomError("range", "1 <= lowest <= highest <= 1e7")
+        return pair
+
+    @field_validator("family_weights")
+    @classmethod
+    def _check_weights(cls, weights: tuple[float, ...]) -> tuple[float, ...]:
+        if min(weights) < 0 or sum(weights) <= 0:
+            raise PydanticCustomError("weights", "no weight below 0 and one above")
+        return weights
 
 
 def fill(
