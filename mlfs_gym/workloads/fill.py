@@ -87,6 +87,7 @@ def fill(
     num_gpus: Array,
     mix: JobMix,
     parallelism: Parallelism = "ml",
+    known_family: Array | None = None,
 ) -> JobColumns:
     """Complete jobs of which only arrival, run time and GPUs are known.
 
@@ -99,10 +100,13 @@ def fill(
         parallelism: ``ml``: the GPUs are split into replicas and partitions as the family allows; ``gang``: one
             replica of `num_gpus` partitions that exchange nothing, for comparison with simulators that know no more
             than that (assemble with ``connected=False``).
+        known_family: shape (J,), families that need not be drawn, -1 for those that must.
     """
     jobs = len(arrival)
     weights = np.array(mix.family_weights)
     family = np.searchsorted(np.cumsum(weights) / weights.sum(), rng.random(jobs), side="right")
+    if known_family is not None:
+        family = np.where(known_family >= 0, known_family, family)
     split, served = rng.random(jobs), rng.random(jobs) < mix.parameter_server_share
     if parallelism == "ml":
         partitions = np.where(_PARTITIONED[family], _partitions(split, num_gpus, mix.max_partitions), 1)
