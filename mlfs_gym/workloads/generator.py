@@ -86,17 +86,18 @@ def small(load: float = 1.6, jobs: int | None = None) -> GeneratorConfig:
     )
 
 
-def paper_testbed(jobs: int = 1240) -> GeneratorConfig:
+def paper_testbed(jobs: int = 1240, load: float | None = None) -> GeneratorConfig:
     """The paper's testbed, 20 servers x 4 GPUs: 155 to 1860 jobs in one week.
 
-    About 1240 jobs ask for all that the cluster can give in that week without sharing.
+    About 1240 jobs ask for all that the cluster can give in that week without sharing. With a load, the jobs arrive
+    within the time that makes it so instead.
     """
     return GeneratorConfig.parse(
         {
             "name": "testbed",
             "total_gpus": 80,
-            "load": None,
-            "span_hours": 168.0,
+            "load": load,
+            "span_hours": 168.0 if load is None else None,
             "min_jobs": jobs,
             "max_jobs": jobs,
             "diurnal": 0.2,  # Philly's hourly factors lie between 0.82 and 1.21

@@ -48,7 +48,7 @@ def _testbed(seed: Seed, **options: Any) -> Workload:
 PRESETS: Final[dict[str, WorkloadPreset]] = {
     "toy": WorkloadPreset(_toy, (), TOY_CLUSTER),
     "small": WorkloadPreset(_small, ("load", "jobs"), SMALL_CLUSTER),
-    "testbed": WorkloadPreset(_testbed, ("jobs",), TESTBED_CLUSTER),
+    "testbed": WorkloadPreset(_testbed, ("jobs", "load"), TESTBED_CLUSTER),
 }
 
 
@@ -58,7 +58,7 @@ def make_workload(name: str, seed: Seed = 0, **options: Any) -> Workload:
     Args:
         name: ``toy``, ``small`` or ``testbed``.
         seed: a number, or a generator to draw from.
-        options: of the preset: `load` and `jobs` of ``small``, `jobs` of ``testbed``.
+        options: of the preset: `load` and `jobs` of ``small`` and ``testbed``.
 
     Raises:
         SettingsError: an unknown name or option, or a value out of range.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -113,11 +114,42 @@ class Trace:
             raise SettingsError(f"window: found {jobs} jobs from {start}, expected a part of {len(self)} jobs")
         return self.taking(slice(start, start + jobs))
 
-    def sample_window(self, rng: np.random.Generator, jobs: int) -> Trace:
-        """Consecutive jobs from a place drawn at random, for training."""
-        if not 1 <= jobs <= len(self):
-            raise SettingsError(f"window: found {jobs} jobs, expected 1 to {len(self)}")
-        return self.window(int(rng.integers(0, len(self) - jobs + 1)), jobs)
+    def sample_window(
+        self,
+        rng: np.random.Generator,
+        jobs: int,
+        *,
+        cluster: ClusterConfig | Mapping[str, Any],
+        load: float | None = None,
+        max_run_seconds: float | None = None,
+        parallelism: Parallelism = "ml",
+        mix: JobMix | Mapping[str, Any] | None = None,
+    ) -> Workload:
+        """A workload of consecutive jobs from a place drawn at random, for training.
+
+        Args:
+            rng: draws the place and what the trace lacks.
+            jobs: how many; all of them if the trace holds fewer.
+            cluster: jobs with more GPUs than it has are left out before the window is drawn, and counted in
+                ``workload.skipped``.
+            load: see `to_workload`.
+            max_run_seconds: longer jobs are left out and counted likewise.
+            parallelism: see `to_workload`.
+            mix: see `to_workload`.
+
+        Raises:
+            TraceError: no job fits.
+            SettingsError: a wrong argument.
+        """
+        if jobs < 1:
+            raise SettingsError(f"jobs: found {jobs}, expected 1 or more")
+        settings = ClusterConfig.parse(cluster)
+        fitting = _fitting(self, settings.total_gpus, max_run_seconds)
+        jobs = min(jobs, len(fitting))
+        start = int(rng.integers(0, len(fitting) - jobs + 1))
+        return fitting.to_workload(
+            rng, cluster=settings, parallelism=parallelism, window=(start, jobs), load=load, mix=mix
+        )
 
     def to_workload(
         self,
@@ -155,9 +187,7 @@ class Trace:
         part = self if window is None else self.window(*window)
         if settings is not None:
             part = part.limited(max_gpus=settings.total_gpus, on_error=on_error)
-            if len(part) == 0:
-                found = f"no job of at most {settings.total_gpus} GPUs"
-                raise TraceError(self.file, None, "num_gpus", found, "at least one that the cluster can hold")
+            _require_some(part)
         arrival = part.arrival
         if load is not None and settings is not None:
             arrival = _rescaled(arrival, part.gpu_seconds / (settings.total_gpus * load))
@@ -177,6 +207,20 @@ class Trace:
             connected=parallelism == "ml",
             skipped=part.skipped,
         )
+
+
+@lru_cache(maxsize=16)
+def _fitting(trace: Trace, max_gpus: int, max_run_seconds: float | None) -> Trace:
+    """The jobs within limits, found once for all the windows that training draws."""
+    part = trace.limited(max_gpus=max_gpus, max_run_seconds=max_run_seconds)
+    _require_some(part)
+    return part
+
+
+def _require_some(trace: Trace) -> None:
+    if len(trace) == 0:
+        reasons = "; ".join(trace.skipped.lines())
+        raise TraceError(trace.file, None, None, f"no job that fits ({reasons})", "at least one")
 
 
 def _rescaled(arrival: Array, span: float) -> Array:
