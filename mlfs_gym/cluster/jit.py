@@ -67,11 +67,17 @@ def is_compiled(dispatcher: Callable[..., Any]) -> bool:
     return bool(stored._cache_file._load_index())
 
 
-def say_if_first_compilation(*dispatchers: Callable[..., Any]) -> None:
-    """One line to standard error when the kernels must be compiled, so that nobody thinks it hangs."""
-    if not all(is_compiled(dispatcher) for dispatcher in dispatchers):
-        print(
-            "mlfs-gym: compiling the simulator for this machine, once after installation (about a minute) ...",
-            file=sys.stderr,
-            flush=True,
-        )
+@cache
+def say_if_first_compilation(dispatcher: Callable[..., Any]) -> None:
+    """Tell the user when a kernel must be compiled, so that nobody thinks it hangs. Looks once per process."""
+    if not is_compiled(dispatcher):
+        _say_that_it_compiles()
+
+
+@cache
+def _say_that_it_compiles() -> None:
+    print(
+        "mlfs-gym: compiling the simulator for this machine, once after installation (about a minute) ...",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -103,14 +103,15 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     ```
 
     Args:
-        preset: "small" (5 servers x 4 GPUs, 60 to 150 jobs at load 1.6) or "testbed" (20 x 4 GPUs, one week, 620 jobs).
+        preset: "small" (5 servers x 4 exclusive GPUs, 60 to 150 jobs at load 1.6) or "testbed" (20 x 4 shared GPUs, one
+            week, 620 jobs).
         cluster: `ClusterConfig`, or a mapping of its fields.
         simulation: `SimulationConfig`, or a mapping: rounds, fluctuation, restart costs, time limit.
         workload: a `Workload` (the same in each episode), a `Trace` (a random window in each), a name ("small",
             "testbed", "toy"), or a function of a `numpy.random.Generator`; None for the preset's.
         load: ideal GPU-seconds per GPU-second of the arrival span.
         jobs: number of jobs.
-        sharing: True if several tasks may share a GPU; None for the simulation's setting.
+        sharing: True if several tasks may share a GPU; None for the preset's setting.
         preemption: True to add preempt actions.
         end_round: when the round may be ended, see above.
         reward: "dense" or "paper".

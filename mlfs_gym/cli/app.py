@@ -1,0 +1,59 @@
+"""The commands put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from mlfs_gym import __version__
+from mlfs_gym.cli import evaluate, simulate, trace, train
+from mlfs_gym.cli.one_line_errors import OneLineErrors
+
+
+def _epilog(examples: tuple[str, ...]) -> str:
+    return "\n\n".join(["[bold]Examples[/bold]", *(f"  [cyan]{escape(example)}[/cyan]" for example in examples)])
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    # A traceback is for whoever writes a scheduler of their own: the plain one, without everybody's local variables.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_epilog(("mlfs-gym simulate", "mlfs-gym train --preset quick", "mlfs-gym train --help")),
+)
+trace_app = typer.Typer(no_args_is_help=True)
+
+app.command("train", epilog=_epilog(train.EXAMPLES))(train.train)
+app.command("evaluate", epilog=_epilog(evaluate.EXAMPLES))(evaluate.evaluate)
+app.command("simulate", epilog=_epilog(simulate.EXAMPLES))(simulate.simulate)
+app.add_typer(trace_app, name="trace", help="Look at trace files of real clusters.")
+trace_app.command("inspect", epilog=_epilog(trace.EXAMPLES))(trace.inspect)
+
+
+@trace_app.callback()
+def _trace() -> None:
+    """Makes `inspect` a command of its own name, although it is the only one so far."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mlfs-gym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _mlfs_gym(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Job scheduling in machine learning clusters: simulate schedulers, train agents, compare them."""
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app(prog_name="mlfs-gym")

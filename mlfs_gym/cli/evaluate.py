@@ -1,0 +1,8 @@
+"""Not written yet."""
+
+
+def evaluate() -> None:
+    """Not written yet."""
+
+
+EXAMPLES = ()

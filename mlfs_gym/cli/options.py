@@ -1,0 +1,40 @@
+"""Options that several commands share. Values are checked where they are used, so that errors are one line."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+
+class OnError(str, Enum):
+    """What to do with bad rows of a trace."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+
+
+class Parallelism(str, Enum):
+    """How a job of a trace uses its GPUs."""
+
+    ML = "ml"
+    GANG = "gang"
+
+
+Seed: TypeAlias = Annotated[int, typer.Option(help="Of everything random; the same seed gives the same result.")]
+Load: TypeAlias = Annotated[
+    float | None,
+    typer.Option(help="GPU time that jobs need over GPU time that the cluster has while they arrive."),
+]
+Jobs: TypeAlias = Annotated[int | None, typer.Option(help="Number of jobs.")]
+TraceFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--trace", metavar="FILE", help="Take the jobs from this trace.")
+]
+TraceFormat: TypeAlias = Annotated[
+    str, typer.Option("--format", help="Of the trace; [cyan]auto[/cyan] looks at the file.")
+]
+OnTraceError: TypeAlias = Annotated[
+    OnError, typer.Option("--on-error", help="At a bad row of the trace: stop, or leave it out and count it.")
+]
