@@ -1,0 +1,1 @@
+"""Learning: policy network, demonstrations, behaviour cloning, PPO, evaluation. Everything here may import PyTorch."""

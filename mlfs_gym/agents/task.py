@@ -1,0 +1,110 @@
+"""What is learned: an environment with its settings, and how to make copies of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import gymnasium as gym
+import numpy as np
+from pydantic import Field
+
+from mlfs_gym.config import Settings
+from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
+from mlfs_gym.envs.wrappers import SkipForcedActions
+from mlfs_gym.errors import SettingsError
+from mlfs_gym.registration import register_environments
+from mlfs_gym.workloads.traces.read import read_trace
+from mlfs_gym.workloads.traces.trace import Trace
+
+Part = Literal["training", "validation", "test"]
+
+HELD_OUT: Mapping[Part, int] = {"validation": 1_000_000_000, "test": 2_000_000_000}
+"""First seed of the episodes that choose the best policy, and of those that judge it. Training seeds are smaller."""
+
+LARGEST_TRAINING_SEED = 1_000_000_000 - 1
+
+TRACE_PARTS: Mapping[Part, tuple[float, float]] = {"training": (0.0, 0.7), "validation": (0.7, 0.8), "test": (0.8, 1.0)}
+"""Which jobs of a trace each part draws windows from, by order of arrival."""
+
+
+class TaskConfig(Settings):
+    """The environment to learn in."""
+
+    env: str = Field(default="mlfs_gym/JobScheduling-v0", description="id of a registered environment")
+    load: float | None = Field(default=None, gt=0, le=1000, description="target load; None: the environment's own")
+    jobs: int | None = Field(default=None, ge=1, le=1_000_000, description="jobs per episode; None: its own")
+    sharing: bool | None = Field(default=None, description="may tasks share a GPU? None: the environment's own")
+    preemption: bool = Field(default=False, description="may the policy preempt?")
+    trace: Path | None = Field(default=None, description="episodes are windows of this trace file")
+    trace_format: str = Field(default="auto", description="format of the trace")
+    trace_on_error: Literal["raise", "skip"] = Field(default="raise", description="what to do at a bad row of it")
+
+
+class Task:
+    """An environment to learn in.
+
+    Args:
+        config: which one.
+
+    Raises:
+        SettingsError: the id is unknown or not of this package.
+        TraceError: the trace cannot be read, or holds too few jobs.
+    """
+
+    def __init__(self, config: TaskConfig) -> None:
+        self.config = config
+        register_environments()
+        if config.env not in gym.registry:
+            known = ", ".join(name for name in gym.registry if name.startswith("mlfs_gym/"))
+            raise SettingsError(f"env: found {config.env!r}, expected one of {known}")
+        self._spec = gym.spec(config.env)
+        trace = None
+        if config.trace is not None:
+            trace = read_trace(config.trace, config.trace_format, config.trace_on_error)
+        self._workloads: dict[Part, Trace | None] = {part: _part_of(trace, part) for part in TRACE_PARTS}
+
+    def make(self, part: Part, render_mode: str | None = None) -> JobSchedulingEnv:
+        """The environment itself, over one part of the jobs."""
+        # Not gym.make: it copies arguments deeply, and there would be a trace in each copy of the environment.
+        creator = gym.envs.registration.load_env_creator(cast(str, self._spec.entry_point))
+        options: dict[str, Any] = {"load": self.config.load, "jobs": self.config.jobs, "sharing": self.config.sharing}
+        options["workload"] = self._workloads[part]
+        env = creator(
+            **self._spec.kwargs,
+            **{name: value for name, value in options.items() if value is not None},
+            preemption=self.config.preemption,
+            # One logit that ends the round stands against a mass that is split over many placements, and argmax would
+            # end most rounds.
+            end_round="when_blocked",
+            render_mode=render_mode,
+        )
+        if not isinstance(env, JobSchedulingEnv):
+            raise SettingsError(f"env: found {self.config.env!r}, expected an environment of mlfs_gym")
+        return env
+
+    def make_for_learning(self, part: Part) -> SkipForcedActions:
+        """The environment that asks only where there is a choice."""
+        return SkipForcedActions(self.make(part))
+
+
+def held_out_seeds(part: Part, count: int) -> list[int]:
+    """Seeds of the episodes of a held-out part. No training episode has one of them."""
+    return [HELD_OUT[part] + index for index in range(count)]
+
+
+def training_seeds(rng: np.random.Generator, count: int) -> list[int]:
+    """Seeds for training episodes."""
+    return [int(seed) for seed in rng.integers(LARGEST_TRAINING_SEED + 1, size=count)]
+
+
+def _part_of(trace: Trace | None, part: Part) -> Trace | None:
+    if trace is None:
+        return None
+    begin, end = (int(share * len(trace)) for share in TRACE_PARTS[part])
+    if end <= begin:
+        raise SettingsError(
+            f"trace {trace.file}: found {len(trace)} jobs, expected enough for training and for tests (10)"
+        )
+    return trace.taking(slice(begin, end))

@@ -1,0 +1,80 @@
+"""Curves for TensorBoard. All tags are described in the README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.logger import HParam, Logger, TensorBoardOutputFormat
+
+from mlfs_gym.agents.config import TrainConfig
+
+# Metric of the simulator: tag, factor.
+CLUSTER_TAGS: Mapping[str, tuple[str, float]] = {
+    "average_jct_s": ("average_jct_minutes", 1 / 60),
+    "makespan_s": ("makespan_hours", 1 / 3600),
+    "average_waiting_s": ("average_waiting_minutes", 1 / 60),
+    "deadline_ratio": ("deadline_ratio", 1.0),
+    "average_accuracy": ("average_accuracy", 1.0),
+    "accuracy_guarantee_ratio": ("accuracy_guarantee_ratio", 1.0),
+    "bandwidth_tb": ("bandwidth_tb", 1.0),
+}
+
+
+def open_logger(folder: Path) -> Logger:
+    """A logger that writes TensorBoard events into a folder."""
+    events = TensorBoardOutputFormat(str(folder))
+    events.writer.add_custom_scalars(_layout())
+    return Logger(str(folder), [events])
+
+
+def record_validation(
+    logger: Logger, found: Mapping[str, float], reference: str, baselines: Mapping[str, Mapping[str, float]]
+) -> None:
+    """Hand the means over validation seeds to the logger.
+
+    Args:
+        logger: receives them; the caller dumps.
+        found: means of the policy by metric, with ``return``.
+        reference: the baseline that ``_minus_`` and ``_vs_`` refer to.
+        baselines: by name, means on the same seeds.
+    """
+    expert = baselines[reference]
+    logger.record("eval/return", found["return"])
+    logger.record(f"eval/return_minus_{reference}", found["return"] - expert["return"])
+    for name, means in baselines.items():
+        logger.record(f"eval/return_of_{name}", means["return"])
+    for metric, (tag, factor) in CLUSTER_TAGS.items():
+        logger.record(f"cluster/{tag}", found[metric] * factor)
+        if expert[metric] != 0.0:
+            logger.record(f"cluster/{tag}_vs_{reference}", found[metric] / expert[metric])
+
+
+def record_hyperparameters(logger: Logger, config: TrainConfig, outcome: Mapping[str, float]) -> None:
+    """Hand hyperparameters and what came of them to the logger, for TensorBoard's HPARAMS page."""
+    flat = dict(_flat(config.model_dump(mode="json")))
+    logger.record("hparams", HParam(flat, dict(outcome)), exclude=("stdout", "log", "json", "csv"))
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, bool | str | float | int | None]]:
+    flat: list[tuple[str, bool | str | float | int | None]] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat += _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, (bool, str, float, int)):
+            flat.append((prefix + name, value))
+        else:
+            flat.append((prefix + name, str(value)))
+    return flat
+
+
+def _layout() -> dict[str, dict[str, list[Any]]]:
+    """TensorBoard's page CUSTOM SCALARS: the policy and the schedulers in one plot."""
+    jct = [f"cluster/{CLUSTER_TAGS['average_jct_s'][0]}_vs_.*"]
+    return {
+        "Policy and schedulers": {
+            "return on validation seeds": ["Multiline", ["eval/return$", "eval/return_of_.*"]],
+            "JCT relative to the expert": ["Multiline", jct],
+        }
+    }
