@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,7 @@ class Checkpoint:
 
     def restore(self, imitation_rng: np.random.Generator, device: str) -> ImitationPPO:
         """A model that goes on from here; sets the generators as well."""
-        envs = self.envs
-        vec_env = DummyVecEnv([lambda env=env: env for env in envs])
+        vec_env = DummyVecEnv([partial(_same, env) for env in self.envs])
         # force_reset would lose the episodes that are being played.
         model = ImitationPPO.load(io.BytesIO(self.model), env=vec_env, device=device, force_reset=False)
         torch.set_rng_state(self.torch_state)
@@ -69,6 +69,10 @@ class Checkpoint:
         write_whole(folder / f"step_{step:012d}.pkl", pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL))
         for old in _paths(folder)[:-KEPT]:
             old.unlink()
+
+
+def _same(env: Any) -> Any:
+    return env
 
 
 def last_checkpoint(folder: Path) -> Checkpoint | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from sb3_contrib.common.maskable.distributions import MaskableDistribution
 from torch.nn import functional
 
 from mlfs_gym.agents.config import CloningConfig
@@ -151,29 +152,40 @@ def clone(
         for batch in batches.epoch():
             cross_entropy, right, value_loss = _judge(policy, batch)
             optimizer.zero_grad()
-            (cross_entropy + VALUE_WEIGHT * value_loss).backward()
+            loss = cross_entropy + VALUE_WEIGHT * value_loss
+            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(policy.actor_parameters(), MAX_GRADIENT_NORM)
             torch.nn.utils.clip_grad_norm_(policy.critic_parameters(), MAX_GRADIENT_NORM)
             optimizer.step()
             schedule.step()
             losses.append((cross_entropy.item(), right.item(), value_loss.item()))
         policy.set_training_mode(False)
-        loss, accuracy, value_loss_ = np.mean(losses, axis=0).tolist()
+        mean_loss, accuracy, mean_value_loss = np.mean(losses, axis=0).tolist()
         held_out_loss, held_out_accuracy, explained = _judge_all(policy, judged.take(held_out))
         yield CloningReport(
-            loss, accuracy, held_out_loss, held_out_accuracy, value_loss_, explained, schedule.get_last_lr()[0]
+            mean_loss,
+            accuracy,
+            held_out_loss,
+            held_out_accuracy,
+            mean_value_loss,
+            explained,
+            float(schedule.get_last_lr()[0]),
         )
 
 
 def imitation_loss(policy: SchedulingPolicy, batch: Batch) -> torch.Tensor:
     """Cross-entropy between the masked policy and the expert's decisions."""
-    distribution = policy.get_distribution(batch.observations, batch.masks)
-    return -distribution.log_prob(batch.actions).mean()
+    return -_distribution(policy, batch).log_prob(batch.actions).mean()
+
+
+def _distribution(policy: SchedulingPolicy, batch: Batch) -> MaskableDistribution:
+    # Masks may be tensors, whatever the annotation says.
+    return policy.get_distribution(batch.observations, batch.masks)  # type: ignore[arg-type]
 
 
 def _judge(policy: SchedulingPolicy, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Cross-entropy, accuracy and squared error of the values."""
-    distribution = policy.get_distribution(batch.observations, batch.masks)
+    distribution = _distribution(policy, batch)
     cross_entropy = -distribution.log_prob(batch.actions).mean()
     right = (distribution.get_actions(deterministic=True) == batch.actions).float().mean()
     value_loss = functional.mse_loss(policy.predict_values(batch.observations).flatten(), batch.returns)

@@ -70,9 +70,8 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
     # About five minutes on two cores, compilation included.
     "quick": {
         "cloning": {"episodes": 100, "epochs": 6},
-        "ppo": {"steps": 98_304, "value_warm_up": 8_192, "imitation_steps": 49_152},
-        "evaluation": {"validation_seeds": 12, "every": 8_192, "test_seeds": 20},
-        "checkpoint_every": 8_192,
+        "ppo": {"steps": 262_144, "value_warm_up": 8_192, "imitation_steps": 65_536},
+        "evaluation": {"validation_seeds": 12, "every": 16_384, "test_seeds": 20},
     },
     "full": {},
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mlfs_gym.agents.task import Task
+from mlfs_gym.agents.task import Task, core
 from mlfs_gym.cluster.arrays import Array
 
 
@@ -79,15 +79,19 @@ def collect_demonstrations(
         on_episode: called after each with its number from 1, its return and its number of decisions.
     """
     env = task.make_for_learning("training")
+    inside = core(env)
     observations: dict[str, list[Array]] = {}
-    masks, actions, rewards, episodes = [], [], [], []
+    masks: list[Array] = []
+    actions: list[int] = []
+    rewards: list[float] = []
+    episodes: list[int] = []
     for number, seed in enumerate(seeds):
         observation, _ = env.reset(seed=seed)
         ended = False
         begin = len(rewards)
         while not ended:
-            masks.append(env.unwrapped.action_masks())
-            action = env.unwrapped.expert_action()
+            masks.append(inside.action_masks())
+            action = inside.expert_action()
             for name, values in observation.items():
                 observations.setdefault(name, []).append(values)
             observation, reward, terminated, truncated, _ = env.step(action)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from mlfs_gym.agents.task import Part, Task
+from mlfs_gym.agents.task import Part, Task, core
 from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
 from mlfs_gym.envs.reward import References, objective
@@ -76,7 +76,7 @@ class EvaluationSet:
             envs = [self.task.make_for_learning(self.part) for _ in seeds]
             _play_side_by_side(envs, seeds, policy, deterministic)
             for env, seed in zip(envs, seeds, strict=True):
-                rows.append(_row(name, seed, env.unwrapped, env.unwrapped.cluster.state))
+                rows.append(_row(name, seed, core(env), core(env).cluster.state))
             if on_episode is not None:
                 on_episode(name, len(rows))
         return pd.DataFrame(rows)
@@ -102,7 +102,7 @@ def _play_side_by_side(
     playing = list(range(len(envs)))
     while playing:
         batch = _stacked([observations[index] for index in playing])
-        masks = np.stack([envs[index].unwrapped.action_masks() for index in playing])
+        masks = np.stack([core(envs[index]).action_masks() for index in playing])
         actions, _ = policy.predict(batch, deterministic=deterministic, action_masks=masks)
         still_playing = []
         for index, action in zip(playing, actions, strict=True):

@@ -113,7 +113,7 @@ class ImitationPPO(MaskablePPO):
         policy_loss, clipped = self._clipped_surrogate(log_prob, rollout)
         with torch.no_grad():
             log_ratio = log_prob - rollout.old_log_prob
-            approx_kl = float(((log_ratio.exp() - 1) - log_ratio).mean())
+            approx_kl = float((log_ratio.expm1() - log_ratio).mean())
         losses = {
             "policy_gradient_loss": policy_loss.item(),
             "value_loss": value_loss.item(),
@@ -134,7 +134,7 @@ class ImitationPPO(MaskablePPO):
                 loss = loss + imitation * towards_expert
         losses["loss"] = loss.item()
         self.policy.optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.policy.actor_parameters(), self.max_grad_norm)
         torch.nn.utils.clip_grad_norm_(self.policy.critic_parameters(), self.max_grad_norm)
         self.policy.optimizer.step()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -56,10 +56,7 @@ class Task:
     def __init__(self, config: TaskConfig) -> None:
         self.config = config
         register_environments()
-        if config.env not in gym.registry:
-            known = ", ".join(name for name in gym.registry if name.startswith("mlfs_gym/"))
-            raise SettingsError(f"env: found {config.env!r}, expected one of {known}")
-        self._spec = gym.spec(config.env)
+        self._env_class, self._env_options = _environment(config.env)
         trace = None
         if config.trace is not None:
             trace = read_trace(config.trace, config.trace_format, config.trace_on_error)
@@ -67,12 +64,11 @@ class Task:
 
     def make(self, part: Part, render_mode: str | None = None) -> JobSchedulingEnv:
         """The environment itself, over one part of the jobs."""
-        # Not gym.make: it copies arguments deeply, and there would be a trace in each copy of the environment.
-        creator = gym.envs.registration.load_env_creator(cast(str, self._spec.entry_point))
         options: dict[str, Any] = {"load": self.config.load, "jobs": self.config.jobs, "sharing": self.config.sharing}
         options["workload"] = self._workloads[part]
-        env = creator(
-            **self._spec.kwargs,
+        # Not gym.make: it copies arguments deeply, and there would be a trace in each copy of the environment.
+        return self._env_class(
+            **self._env_options,
             **{name: value for name, value in options.items() if value is not None},
             preemption=self.config.preemption,
             # One logit that ends the round stands against a mass that is split over many placements, and argmax would
@@ -80,13 +76,17 @@ class Task:
             end_round="when_blocked",
             render_mode=render_mode,
         )
-        if not isinstance(env, JobSchedulingEnv):
-            raise SettingsError(f"env: found {self.config.env!r}, expected an environment of mlfs_gym")
-        return env
 
     def make_for_learning(self, part: Part) -> SkipForcedActions:
         """The environment that asks only where there is a choice."""
         return SkipForcedActions(self.make(part))
+
+
+def core(env: gym.Env[Any, Any]) -> JobSchedulingEnv:
+    """The environment inside all wrappers."""
+    inside = env.unwrapped
+    assert isinstance(inside, JobSchedulingEnv)
+    return inside
 
 
 def held_out_seeds(part: Part, count: int) -> list[int]:
@@ -97,6 +97,19 @@ def held_out_seeds(part: Part, count: int) -> list[int]:
 def training_seeds(rng: np.random.Generator, count: int) -> list[int]:
     """Seeds for training episodes."""
     return [int(seed) for seed in rng.integers(LARGEST_TRAINING_SEED + 1, size=count)]
+
+
+def _environment(env_id: str) -> tuple[type[JobSchedulingEnv], dict[str, Any]]:
+    """Class and options of a registered environment."""
+    if env_id in gym.registry:
+        spec = gym.spec(env_id)
+        creator = (
+            gym.envs.registration.load_env_creator(spec.entry_point) if isinstance(spec.entry_point, str) else None
+        )
+        if isinstance(creator, type) and issubclass(creator, JobSchedulingEnv):
+            return creator, spec.kwargs
+    known = ", ".join(name for name in gym.registry if name.startswith("mlfs_gym/"))
+    raise SettingsError(f"env: found {env_id!r}, expected one of {known}")
 
 
 def _part_of(trace: Trace | None, part: Part) -> Trace | None:

@@ -57,7 +57,10 @@ def train(config: TrainConfig, folder: Path, watch: Watch | None = None) -> Trai
         TraceError: the trace cannot be read.
     """
     task = Task(config.task)
-    task.make("training")  # wrong settings are found before there is a folder
+    # Wrong settings are found before there is a folder.
+    task.make("training")
+    for name in config.evaluation.compare_with:
+        make_scheduler(name)
     return _Training(RunFolder.create(folder, config), config, task, watch or Watch()).go()
 
 

@@ -119,11 +119,14 @@ def _task_config(names: list[str], said: dict[str, Any]) -> TaskConfig:
 def _play(names: list[str], episodes: EvaluationSet, task: Task, deterministic: bool) -> pd.DataFrame:
     import pandas as pd
 
+    from mlfs_gym.agents.load import load_policy
     from mlfs_gym.cli.watching import watch_for
     from mlfs_gym.cli.workloads import scheduler_named
 
     # All of them before the first episode, so that a wrong name is found at once.
-    contestants = {name: _policy(name, task) if is_policy(name) else scheduler_named(name) for name in names}
+    contestants: dict[str, Any] = {
+        name: load_policy(Path(name), task) if is_policy(name) else scheduler_named(name) for name in names
+    }
     found: list[pd.DataFrame] = []
     with watch_for() as watch:
         watch.stage("Evaluation", len(names) * len(episodes.seeds))
@@ -137,9 +140,3 @@ def _play(names: list[str], episodes: EvaluationSet, task: Task, deterministic: 
             else:
                 found.append(episodes.play_scheduler(name, contestant, on_episode))
     return pd.concat(found, ignore_index=True)
-
-
-def _policy(name: str, task: Task) -> Any:
-    from mlfs_gym.agents.load import load_policy
-
-    return load_policy(Path(name), task)

@@ -30,6 +30,9 @@ class SchedulingPolicy(MaskableActorCriticPolicy):
         **kwargs: of `MaskableActorCriticPolicy`.
     """
 
+    mlp_extractor: Any  # `_Trunks`, where other policies have an MlpExtractor
+    optimizer_class: Any
+
     def __init__(
         self,
         observation_space: spaces.Space[Any],
@@ -45,7 +48,8 @@ class SchedulingPolicy(MaskableActorCriticPolicy):
 
     def actor_parameters(self) -> Iterator[nn.Parameter]:
         """Weights that choose actions."""
-        return self.mlp_extractor.scorer.parameters()
+        parameters: Iterator[nn.Parameter] = self.mlp_extractor.scorer.parameters()
+        return parameters
 
     def critic_parameters(self) -> list[nn.Parameter]:
         """Weights that estimate values. None is shared with the actor."""
@@ -58,7 +62,8 @@ class SchedulingPolicy(MaskableActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1.0), **self.optimizer_kwargs)
 
     def _build_mlp_extractor(self) -> None:
-        features = {name: space.shape[-1] for name, space in self.observation_space.spaces.items()}
+        assert isinstance(self.observation_space, spaces.Dict)
+        features = {name: space.shape[-1] for name, space in self.observation_space.spaces.items() if space.shape}
         self.mlp_extractor = _Trunks(features, self.hidden).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
