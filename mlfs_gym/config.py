@@ -37,13 +37,24 @@ def _one_line(settings: type[BaseModel], error: ValidationError) -> str:
     for item in error.errors():
         field = ".".join(str(part) for part in item["loc"]) or "(all)"
         if item["type"] == "extra_forbidden":
-            known = ", ".join(settings.model_fields)
+            known = ", ".join(_fields_around(settings, item["loc"]))
             complaints.append(f"field '{field}' is unknown (known: {known})")
         else:
             complaints.append(
                 f"field '{field}': found {item['input']!r}, expected {item['msg'][:1].lower()}{item['msg'][1:]}"
             )
     return f"{settings.__name__}: " + "; ".join(complaints)
+
+
+def _fields_around(settings: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:
+    """Fields that are known where an unknown one was found, in settings inside of settings."""
+    for part in path[:-1]:
+        field = settings.model_fields.get(str(part))
+        inner = field.annotation if field is not None else None
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            break
+        settings = inner
+    return list(settings.model_fields)
 
 
 class ClusterConfig(Settings):

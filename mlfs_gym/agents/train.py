@@ -61,7 +61,8 @@ def train(config: TrainConfig, folder: Path, watch: Watch | None = None) -> Trai
     task.make("training")
     for name in config.evaluation.compare_with:
         make_scheduler(name)
-    return _Training(RunFolder.create(folder, config), config, task, watch or Watch()).go()
+    run = RunFolder.create(folder, config)
+    return _Training(run, config, task, watch or Watch()).go()
 
 
 def resume(folder: Path, watch: Watch | None = None) -> TrainResult:
@@ -93,6 +94,7 @@ class _Training:
         self.best = Best()
 
     def go(self) -> TrainResult:
+        self.watch.begin(self.run.path)
         logger = open_logger(self.run.path)
         try:
             return self._go(logger)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class Watch:
     """Told what goes on; this one does not care. The command line draws progress bars."""
+
+    def begin(self, folder: Path) -> None:
+        """The folder of the run is there, and soon curves in it."""
 
     def stage(self, name: str, total: int) -> None:
         """A part of the work begins.

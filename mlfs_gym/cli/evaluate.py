@@ -92,7 +92,9 @@ def evaluate(
     if csv is not None:
         results.to_csv(csv, index=False)
     if as_json:
-        typer.echo(json.dumps(json.loads(results.to_json(orient="records")), indent=2))
+        # JSON has no nan.
+        rows = results.astype(object).where(results.notna(), None).to_dict(orient="records")
+        typer.echo(json.dumps(rows, indent=2, allow_nan=False))
         return
     print_comparison(results, reference)
     if csv is not None:

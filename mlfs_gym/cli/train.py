@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +11,7 @@ from mlfs_gym.cli.comparison import print_comparison
 from mlfs_gym.cli.console import notes, output
 from mlfs_gym.cli.one_line_errors import Interrupted
 from mlfs_gym.cli.options import Jobs, Load, OnError, OnTraceError, TraceFile, TraceFormat
+from mlfs_gym.cli.tensorboard import tensorboard_command
 from mlfs_gym.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -91,7 +89,7 @@ def train(
     output().print()
     print_comparison(result.results, result.run.read_config().evaluation.compare_with[0])
     output().print(f"\nRun     {result.run.path}  (best policy: {result.run.best_model.name})", markup=False)
-    output().print(f"Curves  {_tensorboard_command(result.run.path.parent)}", markup=False, soft_wrap=True)
+    output().print(f"Curves  {tensorboard_command(result.run.path.parent)}", markup=False, soft_wrap=True)
 
 
 def _config(preset: str, seed: int, task: dict[str, Any], steps: int | None, assignments: list[str]) -> TrainConfig:
@@ -115,7 +113,6 @@ def _begin(config: TrainConfig, runs: Path, name: str, named: bool) -> TrainResu
             f"--name: found {name!r}, expected a name without '/'; --runs says where the folder is made"
         )
     folder = runs / name if named else free_folder(runs, name)
-    _announce(folder)
     return _watched(folder, lambda watch: play(config, folder, watch))
 
 
@@ -126,8 +123,6 @@ def _go_on(folder: Path) -> TrainResult:
     run = RunFolder.open(folder)
     if run.is_complete:
         notes().print(f"{folder} is complete; these are its results.", markup=False)
-    else:
-        _announce(folder)
     return _watched(folder, lambda watch: play(folder, watch))
 
 
@@ -140,23 +135,6 @@ def _watched(folder: Path, work: Any) -> TrainResult:
             return result
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; go on with: mlfs-gym train --resume {folder}") from None
-
-
-def _announce(folder: Path) -> None:
-    console = notes()
-    console.print(f"Run     {folder}", markup=False)
-    console.print(f"Curves  {_tensorboard_command(folder.parent)}", markup=False, soft_wrap=True)
-
-
-def _tensorboard_command(runs: Path) -> str:
-    """What to type here to see the curves."""
-    program = "tensorboard"
-    if shutil.which(program) is None:  # not on the PATH: the one beside this Python
-        beside = Path(sys.executable).parent / program
-        program = (
-            os.path.relpath(beside) if beside.exists() else f"{os.path.relpath(sys.executable)} -m tensorboard.main"
-        )
-    return f"{program} --logdir {runs}"
 
 
 def _refuse_settings_beside_resume(context: typer.Context) -> None:

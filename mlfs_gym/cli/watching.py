@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from mlfs_gym.agents.watch import Watch
 from mlfs_gym.cli.console import notes
+from mlfs_gym.cli.tensorboard import tensorboard_command
 
 _SECONDS_BETWEEN_LINES = 15.0
 
@@ -35,6 +37,10 @@ class Bars(Watch):
 
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
+
+    def begin(self, folder: Path) -> None:
+        """Print where it is and how to see it."""
+        _announce(self, folder)
 
     def stage(self, name: str, total: int) -> None:
         """A new bar."""
@@ -62,6 +68,10 @@ class Lines(Watch):
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
+    def begin(self, folder: Path) -> None:
+        """Print where it is and how to see it."""
+        _announce(self, folder)
+
     def stage(self, name: str, total: int) -> None:
         """Print that it begins."""
         self._name, self._total = name, total
@@ -78,6 +88,11 @@ class Lines(Watch):
     def say(self, line: str) -> None:
         """Print."""
         self._console.print(line, markup=False, soft_wrap=True)
+
+
+def _announce(watch: Watch, folder: Path) -> None:
+    watch.say(f"Run     {folder}")
+    watch.say(f"Curves  {tensorboard_command(folder.parent)}")
 
 
 def watch_for() -> Bars | Lines:
