@@ -112,6 +112,10 @@ def _environment(env_id: str) -> tuple[type[JobSchedulingEnv], dict[str, Any]]:
     raise SettingsError(f"env: found {env_id!r}, expected one of {known}")
 
 
+def _loaded(entry_point: Any) -> Any:
+    return gym.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
+
+
 def _part_of(trace: Trace | None, part: Part) -> Trace | None:
     if trace is None:
         return None
