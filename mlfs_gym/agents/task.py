@@ -103,11 +103,9 @@ def _environment(env_id: str) -> tuple[type[JobSchedulingEnv], dict[str, Any]]:
     """Class and options of a registered environment."""
     if env_id in gym.registry:
         spec = gym.spec(env_id)
-        creator = (
-            gym.envs.registration.load_env_creator(spec.entry_point) if isinstance(spec.entry_point, str) else None
-        )
-        if isinstance(creator, type) and issubclass(creator, JobSchedulingEnv):
-            return creator, spec.kwargs
+        env_class = _loaded(spec.entry_point)
+        if isinstance(env_class, type) and issubclass(env_class, JobSchedulingEnv):
+            return env_class, spec.kwargs
     known = ", ".join(name for name in gym.registry if name.startswith("mlfs_gym/"))
     raise SettingsError(f"env: found {env_id!r}, expected one of {known}")
 
