@@ -36,7 +36,7 @@ def make_scheduler(name: str) -> Scheduler:
         raise SettingsError(f"scheduler: found '{name}', expected one of {known}, or module:Class")
     try:
         made = getattr(importlib.import_module(module_name), class_name)()
-    except (ImportError, AttributeError, TypeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"scheduler: '{name}' cannot be made: {error}") from error
     if not isinstance(made, Scheduler):
         raise SettingsError(f"scheduler: '{name}' is no subclass of mlfs_gym.schedulers.Scheduler")
