@@ -41,19 +41,16 @@ class PreemptionSettings(Settings):
         default=300.0, ge=0, le=1e7, description="a placed job is left alone at least so long"
     )
     patience_seconds: float = Field(
-        default=3600.0,
-        ge=0,
-        le=1e9,
-        description="a job that waits longer may preempt its own level, and is not bypassed",
+        default=3600.0, ge=0, le=1e9, description="who waits longer may preempt later arrivals of its own level"
     )
 
 
 class PreemptiveScheduler(Scheduler):
     """Base of schedulers that rank the active jobs anew each time and preempt.
 
-    It gets a round at least once a quantum. Jobs that have waited longer than the patience (since their arrival or
-    their last preemption) are not bypassed for ever: while only the quantum of others keeps such a job waiting,
-    nobody behind it starts.
+    It gets a round at least once a quantum. A large gang is not bypassed for ever by small jobs that find room: once
+    it has waited longer than the patience, since its arrival or its last preemption, it may preempt later arrivals
+    of its own level, and while only their quantum keeps it waiting, nobody behind it starts.
 
     Args:
         settings: the quantum and the patience.
@@ -152,13 +149,16 @@ class ByLevel(PreemptiveScheduler):
 
 
 @kernel
-def serve_in_order(state: State, queue: Queue, hosts: Array) -> None:
+def serve_in_order(state: State, queue: Queue, hosts: Array) -> bool:
     """Place jobs in order, each with the replicas that it wants; preempt where that makes room for one.
 
     Args:
         state: the cluster.
         queue: the jobs.
         hosts: shape (largest P + 1,), scratch.
+
+    Returns:
+        False if it ended at an overdue job that only the quanta of others keep waiting: nobody may start in its place.
     """
     for position in range(queue.order.shape[0]):
         queue.rank[queue.order[position]] = position
@@ -176,8 +176,9 @@ def serve_in_order(state: State, queue: Queue, hosts: Array) -> None:
                 if _place_next(state, job, queue.style[position], queue.overdue[position], hosts):
                     continue
             elif queue.overdue[position] and could_make_room(state, queue, position, needed):
-                return  # only quanta are in its way: nobody may start in its place
+                return False
             break
+    return True
 
 
 @kernel

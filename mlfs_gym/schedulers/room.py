@@ -25,7 +25,7 @@ class Queue(NamedTuple):
         level: shape (n,), float64, ascending: a job may preempt those of a higher level.
         wanted: shape (n,), int64, replicas that it shall have.
         held: shape (n,), bool: it may not be preempted now.
-        overdue: shape (n,), bool: it has waited so long that it may preempt its own level too.
+        overdue: shape (n,), bool: it has waited so long that it may preempt later arrivals of its own level too.
         style: shape (n,), int64: how to place it, see `mlfs_gym.schedulers.preemptive`.
         rank: shape (J,), int64: position of each active job.
     """
@@ -48,7 +48,8 @@ def may_preempt(state: State, queue: Queue, position: int, victim: int, even_hel
         return False
     if queue.level[victim] > queue.level[position]:
         return True
-    return queue.overdue[position] and queue.level[victim] == queue.level[position]
+    bypassed = queue.order[victim] > queue.order[position]  # arrived later
+    return queue.overdue[position] and bypassed and queue.level[victim] == queue.level[position]
 
 
 @kernel

@@ -54,7 +54,7 @@ class Tiresias(PreemptiveScheduler):
         - the skew is that of the parameters over the partitions, since there are no tensors to profile; a job that
           must be consolidated waits for one server at most as long as the patience says;
         - no promotion of starved jobs to the first queue (PROMOTEKNOB = infinity); instead a job that has waited
-          longer than the patience may preempt others of its own queue, so that a large gang gets its turn.
+          longer than the patience may preempt later arrivals of its own queue, so that a large gang gets its turn.
 
     Args:
         settings: `TiresiasSettings`, a mapping, or None for the defaults.
@@ -63,7 +63,7 @@ class Tiresias(PreemptiveScheduler):
     name = "tiresias"
 
     def __init__(self, settings: TiresiasSettings | Mapping[str, Any] | None = None) -> None:
-        parsed = TiresiasSettings.parse(settings)
+        parsed = settings if isinstance(settings, TiresiasSettings) else TiresiasSettings.parse(settings)
         super().__init__(parsed)
         self._thresholds = np.array(parsed.queue_gpu_hours) * SECONDS_PER_HOUR
         self._skew, self._exchange = parsed.skew, parsed.exchange

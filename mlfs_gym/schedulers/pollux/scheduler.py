@@ -75,41 +75,40 @@ class Pollux(PreemptiveScheduler):
     def decide(self, cluster: Cluster, active: Array) -> None:
         """Allocate, shrink, place the least served first; then give away what is left."""
         state = cluster.state
-        target = self.allocation(state, active)
+        values = self.values(state, active)
+        target = self.allocation(state, active, values)
         for job in active[(target > 0) & (target < state.jobs["running_replicas"][active])]:
             evict_job(state, job)  # starts again with fewer replicas
+        service = state.jobs["attained_service"][active]
         level = np.where(target > 0, 0.0, 1.0)
-        order = np.lexsort((state.jobs["attained_service"][active], level))
+        order = np.lexsort((service, level))
         queue = self.make_queue(state, active[order], level[order], wanted=target[order])
-        serve_in_order(state, queue, cluster.hosts_scratch)
-        if state.clock["num_waiting"][0] > 0:
-            serve_in_order(state, self._leftovers(state), cluster.hosts_scratch)
+        if serve_in_order(state, queue, cluster.hosts_scratch) and state.clock["num_waiting"][0] > 0:
+            order = np.argsort(service, kind="stable")
+            queue = self._leftovers(state, active[order], values.argmax(axis=1)[order])
+            serve_in_order(state, queue, cluster.hosts_scratch)
 
-    def _leftovers(self, state: State) -> Queue:
-        """All jobs, the least served first; nobody preempts."""
-        active = state.active[: state.clock["num_active"][0]]
-        order = active[np.argsort(state.jobs["attained_service"][active], kind="stable")]
-        queue = self.make_queue(state, order, np.zeros(len(order)))
+    def _leftovers(self, state: State, order: Array, wanted: Array) -> Queue:
+        """Room that is left after all, for replicas that make their jobs faster; nobody preempts."""
+        queue = self.make_queue(state, order, np.zeros(len(order)), wanted=wanted)
         return queue._replace(held=np.ones(len(order), bool), overdue=np.zeros(len(order), bool))
 
-    def allocation(self, state: State, active: Array) -> Array:
+    def allocation(self, state: State, active: Array, values: Array) -> Array:
         """Replicas that jobs shall have, shape (n,), int64.
 
         Args:
             state: the cluster.
             active: shape (n,), jobs.
+            values: shape (n, largest R + 1), see `values`.
         """
-        if len(self._compute) != len(state.jobs):
-            self._compute = np.full(len(state.jobs), np.nan)
-        observe_compute(state, active, self._compute)
         most = state.jobs["replicas"][active].astype(np.int64)
         running = state.jobs["running_replicas"][active].astype(np.int64)
         held = self.make_queue(state, active, np.zeros(len(active))).held
         size = np.empty(len(active), np.int64)
         sizes_of_replicas(state, active, size)
-        # Demands that have grown since they were placed may exceed what sharing admits.
+        # Where jobs of many partitions share GPUs, what runs may add up to more than there is by nominal demand.
         capacity = max(len(state.gpus) * MILLI, int((running * size).sum()))
-        return allocate(self.values(state, active), most, np.where(held, running, 0), running, size, capacity)
+        return allocate(values, most, np.where(held, running, 0), running, size, capacity)
 
     def values(self, state: State, active: Array) -> Array:
         """What each number of replicas of a job adds to the objective, shape (n, largest R + 1).
@@ -118,6 +117,9 @@ class Pollux(PreemptiveScheduler):
             state: the cluster.
             active: shape (n,), jobs.
         """
+        if len(self._compute) != len(state.jobs):
+            self._compute = np.full(len(state.jobs), np.nan)
+        observe_compute(state, active, self._compute)
         settings = self.objective
         service = np.maximum(state.jobs["attained_service"][active], 1.0)
         weight = np.minimum(1.0, settings.weight_gpu_hours * SECONDS_PER_HOUR / service) ** settings.weight_decay
