@@ -12,6 +12,13 @@ _BUILT_IN = {
     "sjf": "mlfs_gym.schedulers.sjf:SJF",
     "srtf": "mlfs_gym.schedulers.srtf:SRTF",
     "mlf_h": "mlfs_gym.schedulers.mlf_h.scheduler:MLFH",
+    "tiresias": "mlfs_gym.schedulers.tiresias:Tiresias",
+    "gittins": "mlfs_gym.schedulers.gittins:Gittins",
+    "las": "mlfs_gym.schedulers.las:LAS",
+    "srsf": "mlfs_gym.schedulers.srsf:SRSF",
+    "edf": "mlfs_gym.schedulers.edf:EDF",
+    "themis": "mlfs_gym.schedulers.themis:Themis",
+    "pollux": "mlfs_gym.schedulers.pollux.scheduler:Pollux",
 }
 
 
