@@ -8,6 +8,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+SCHEDULERS = (
+    "fifo, sjf, srtf, mlf_h, edf, las, srsf, tiresias, gittins, themis, pollux, or module:Class for one of your own"
+)
+
 
 class OnError(str, Enum):
     """What to do with bad rows of a trace."""
