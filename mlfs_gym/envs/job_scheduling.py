@@ -18,7 +18,7 @@ from mlfs_gym.envs.features import observation_shapes
 from mlfs_gym.envs.layout import Layout, WindowConfig
 from mlfs_gym.envs.play import DECIDING, expert, pass_time, play, show
 from mlfs_gym.envs.presets import Preset, WorkloadSource, preset_named, workload_source
-from mlfs_gym.envs.rendering import EpisodeRenderer
+from mlfs_gym.envs.rendering import EpisodeRenderer, available_modes, check_mode
 from mlfs_gym.envs.reward import DenseReward, PaperReward, objective
 from mlfs_gym.envs.snapshot import Snapshot
 from mlfs_gym.envs.window import new_window
@@ -122,7 +122,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         mlf_h: `MLFHParams` of the expert and of the placement rules, or a mapping.
         max_episode_steps: truncates after so many steps, with metrics. (`gym.make` keeps the argument of this name for
             its own wrapper, which knows no metrics; construct the class, or read `report.metrics.metrics` yourself.)
-        render_mode: "ansi", "rgb_array" or "human".
+        render_mode: "ansi", "rgb_array" or, with the extra `human` (pygame), "human".
 
     Raises:
         SettingsError: if an argument is wrong; the message names the field and what is expected.
@@ -131,7 +131,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     * v0: initial version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's form)
+    metadata: dict[str, Any] = {"render_modes": available_modes(), "render_fps": 10}  # noqa: RUF012 (Gymnasium's form)
 
     def __init__(
         self,
@@ -152,8 +152,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise SettingsError(f"render_mode: found {render_mode!r}, expected one of {self.metadata['render_modes']}")
+        check_mode(render_mode)
         if end_round not in ("always", "when_blocked"):
             raise SettingsError(f"end_round: found {end_round!r}, expected 'always' or 'when_blocked'")
         if reward not in ("dense", "paper"):
