@@ -11,6 +11,12 @@ _BUILT_IN = {
     "fifo": "mlfs_gym.schedulers.fifo:FIFO",
     "sjf": "mlfs_gym.schedulers.sjf:SJF",
     "srtf": "mlfs_gym.schedulers.srtf:SRTF",
+    "fair": "mlfs_gym.schedulers.fair:Fair",
+    "slaq": "mlfs_gym.schedulers.slaq:SLAQ",
+    "gandiva": "mlfs_gym.schedulers.gandiva.scheduler:Gandiva",
+    "graphene": "mlfs_gym.schedulers.graphene:Graphene",
+    "hypersched": "mlfs_gym.schedulers.hypersched:HyperSched",
+    "optimus": "mlfs_gym.schedulers.optimus:Optimus",
     "mlf_h": "mlfs_gym.schedulers.mlf_h.scheduler:MLFH",
 }
 
