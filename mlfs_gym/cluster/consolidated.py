@@ -36,7 +36,7 @@ def _usable_gpus(state: State, task: int, server: int) -> int:
     row = state.tasks[task]
     count = 0
     for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
-        if _usable(state, task, gpu):
+        if gpu_takes(state, task, gpu):
             count += 1
     if state.clock[0].sharing == 1 and host.num_tasks > 0 and row.cpu_demand > 0:
         count = min(count, max(0, host.cpu - host.cpu_used) // row.cpu_demand)
@@ -44,7 +44,8 @@ def _usable_gpus(state: State, task: int, server: int) -> int:
 
 
 @kernel
-def _usable(state: State, task: int, gpu: int) -> bool:
+def gpu_takes(state: State, task: int, gpu: int) -> bool:
+    """True if a GPU has the memory and, unless it is empty, the compute for a task."""
     device = state.gpus[gpu]
     row = state.tasks[task]
     if device.memory_used + row.gpu_memory > device.memory:
@@ -55,13 +56,21 @@ def _usable(state: State, task: int, gpu: int) -> bool:
 
 
 @kernel
-def _take(state: State, first: int, begin: int, count: int, server: int, hosts: Array) -> int:
-    """Give `count` partitions from `begin` on the least used GPUs of a server, one GPU each."""
+def take(state: State, first: int, begin: int, count: int, server: int, hosts: Array) -> int:
+    """Give up to `count` partitions from `begin` on the least used GPUs of a server. Returns how many."""
     host = state.servers[server]
+    memory = host.memory_used
+    cpu = host.cpu_used
+    occupied = host.num_tasks > 0
     for partition in range(begin, begin + count):
+        task = state.tasks[first + partition]
+        memory += task.memory
+        cpu += task.cpu_demand
+        if memory > host.memory or (state.clock[0].sharing == 1 and occupied and cpu > host.cpu):
+            return partition - begin
         best = NONE
         for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
-            if not _usable(state, first + partition, gpu):
+            if not gpu_takes(state, first + partition, gpu):
                 continue
             taken = False
             for earlier in range(begin, partition):
@@ -111,14 +120,16 @@ def _consolidate(state: State, first: int, wanted: int, hosts: Array) -> bool:
         for server in range(state.servers.shape[0]):
             size = state.servers[server].num_gpus
             free = state.servers[server].num_tasks == 0
-            if free and wanted - given >= size and _takes(state, first, given, size, server, hosts):
+            if free and wanted - given >= size and take(state, first, given, size, server, hosts) == size:
                 given += size
         if wanted - given >= largest:
             return False
     if given == wanted:
         return True
     server = _best_fit_beside(state, first, given, wanted - given, hosts)
-    return server != NONE and _takes(state, first, given, wanted - given, server, hosts)
+    if server == NONE:
+        return False
+    return take(state, first, given, wanted - given, server, hosts) == wanted - given
 
 
 @kernel
@@ -131,15 +142,12 @@ def _spread(state: State, first: int, wanted: int, hosts: Array) -> bool:
         for server in range(state.servers.shape[0]):
             if _is_used(state, given, server, hosts):
                 continue
-            count = 0
-            while given + count < wanted and _takes(state, first, given, count + 1, server, hosts):
-                count += 1
+            count = take(state, first, given, wanted - given, server, hosts)
             if count > most:
                 best, most = server, count
         if best == NONE:
             return False
-        _takes(state, first, given, most, best, hosts)
-        given += most
+        given += take(state, first, given, most, best, hosts)
     return True
 
 
@@ -182,16 +190,6 @@ def _is_used(state: State, given: int, server: int, hosts: Array) -> bool:
 
 
 @kernel
-def _takes(state: State, first: int, begin: int, count: int, server: int, hosts: Array) -> bool:
-    """True if a server takes `count` partitions from `begin` together; writes their GPUs."""
-    host = state.servers[server]
-    memory = host.memory_used
-    for partition in range(begin, begin + count):
-        memory += state.tasks[first + partition].memory
-    return memory <= host.memory and _take(state, first, begin, count, server, hosts) == count
-
-
-@kernel
 def _best_fit_beside(state: State, first: int, given: int, count: int, hosts: Array) -> int:
     """The server with the fewest usable GPUs that takes the remainder, unused by the partitions before it.
 
@@ -204,7 +202,7 @@ def _best_fit_beside(state: State, first: int, given: int, count: int, hosts: Ar
             continue
         usable = _usable_gpus(state, first + given, server)
         better = usable >= count and (best == NONE or usable < fewest)
-        if better and _takes(state, first, given, count, server, hosts):
+        if better and take(state, first, given, count, server, hosts) == count:
             best = server
             fewest = usable
     return best
@@ -214,16 +212,16 @@ def _best_fit_beside(state: State, first: int, given: int, count: int, hosts: Ar
 def _parameter_server_host(state: State, task: int, partitions: int, first: int, hosts: Array) -> int:
     """Beside the first partition if host memory permits, else the first server with room."""
     beside = state.gpus[hosts[0]].server
-    if _fits_with(state, task, beside, partitions, first, hosts):
+    if memory_fits(state, task, beside, partitions, first, hosts):
         return beside
     for server in range(state.servers.shape[0]):
-        if _fits_with(state, task, server, partitions, first, hosts):
+        if memory_fits(state, task, server, partitions, first, hosts):
             return server
     return NONE
 
 
 @kernel
-def _fits_with(state: State, task: int, server: int, partitions: int, first: int, hosts: Array) -> bool:
+def memory_fits(state: State, task: int, server: int, partitions: int, first: int, hosts: Array) -> bool:
     """True if host memory takes the task together with the partitions that are meant for that server."""
     host = state.servers[server]
     memory = host.memory_used + state.tasks[task].memory

@@ -7,22 +7,9 @@ only where GPUs are shared and the compute demands fit together.
 from __future__ import annotations
 
 from mlfs_gym.cluster.arrays import NONE, Array, State
-from mlfs_gym.cluster.booking import MILLI
-from mlfs_gym.cluster.consolidated import usable_gpus
+from mlfs_gym.cluster.consolidated import memory_fits, take, usable_gpus
 from mlfs_gym.cluster.decisions import needs_parameter_server, next_replica
 from mlfs_gym.cluster.jit import kernel
-
-
-@kernel
-def gpu_takes(state: State, task: int, gpu: int) -> bool:
-    """True if a GPU has the memory and, unless it is empty, the compute for a task."""
-    device = state.gpus[gpu]
-    row = state.tasks[task]
-    if device.memory_used + row.gpu_memory > device.memory:
-        return False
-    if device.num_tasks == 0:
-        return True
-    return state.clock[0].sharing == 1 and device.used + row.gpu_demand <= MILLI
 
 
 @kernel
@@ -43,11 +30,11 @@ def hosts_on_server(state: State, job: int, server: int, hosts: Array) -> bool:
         return False
     row = state.jobs[job]
     first = row.first_task + replica * row.partitions
-    if _take(state, first, 0, row.partitions, server, hosts) < row.partitions:
+    if take(state, first, 0, row.partitions, server, hosts) < row.partitions:
         return False
     if needs_parameter_server(state, job):
         hosts[row.partitions] = server
-        return _memory_fits(state, row.first_task + row.num_tasks - 1, server, row.partitions, first, hosts)
+        return memory_fits(state, row.first_task + row.num_tasks - 1, server, row.partitions, first, hosts)
     return True
 
 
@@ -73,7 +60,7 @@ def spread_hosts(state: State, job: int, hosts: Array) -> bool:
         server = _most_usable(state, first, given, hosts)
         if server == NONE:
             return False
-        taken = _take(state, first, given, row.partitions - given, server, hosts)
+        taken = take(state, first, given, row.partitions - given, server, hosts)
         if taken == 0:
             return False
         given += taken
@@ -82,11 +69,11 @@ def spread_hosts(state: State, job: int, hosts: Array) -> bool:
     task = row.first_task + row.num_tasks - 1
     for partition in range(row.partitions):
         server = state.gpus[hosts[partition]].server
-        if _memory_fits(state, task, server, row.partitions, first, hosts):
+        if memory_fits(state, task, server, row.partitions, first, hosts):
             hosts[row.partitions] = server
             return True
     for server in range(state.servers.shape[0]):
-        if _memory_fits(state, task, server, row.partitions, first, hosts):
+        if memory_fits(state, task, server, row.partitions, first, hosts):
             hosts[row.partitions] = server
             return True
     return False
@@ -108,42 +95,3 @@ def _most_usable(state: State, first: int, given: int, hosts: Array) -> int:
             best = server
             most = usable
     return best
-
-
-@kernel
-def _take(state: State, first: int, begin: int, count: int, server: int, hosts: Array) -> int:
-    """Give up to `count` partitions from `begin` on the least used GPUs of a server. Returns how many."""
-    host = state.servers[server]
-    memory = host.memory_used
-    cpu = host.cpu_used
-    occupied = host.num_tasks > 0
-    for partition in range(begin, begin + count):
-        task = state.tasks[first + partition]
-        memory += task.memory
-        cpu += task.cpu_demand
-        if memory > host.memory or (state.clock[0].sharing == 1 and occupied and cpu > host.cpu):
-            return partition - begin
-        best = NONE
-        for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
-            if not gpu_takes(state, first + partition, gpu):
-                continue
-            taken = False
-            for earlier in range(begin, partition):
-                taken = taken or hosts[earlier] == gpu
-            if not taken and (best == NONE or state.gpus[gpu].used < state.gpus[best].used):
-                best = gpu
-        if best == NONE:
-            return partition - begin
-        hosts[partition] = best
-    return count
-
-
-@kernel
-def _memory_fits(state: State, task: int, server: int, partitions: int, first: int, hosts: Array) -> bool:
-    """True if host memory takes the task together with the partitions that are meant for that server."""
-    host = state.servers[server]
-    memory = host.memory_used + state.tasks[task].memory
-    for partition in range(partitions):
-        if state.gpus[hosts[partition]].server == server:
-            memory += state.tasks[first + partition].memory
-    return memory <= host.memory
