@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlfs_gym.report.metrics import metrics
-from mlfs_gym.schedulers import Scheduler, make_scheduler
+from mlfs_gym.schedulers import Scheduler, make_scheduler, scheduler_names
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
 from mlfs_gym.schedulers.mlf_h.scheduler import MLFH
 from mlfs_gym.sim.run import run
@@ -19,7 +19,7 @@ from tests.builders import random_workload
 
 FILE = Path(__file__).with_name("metrics.json")
 
-SCHEDULERS = ("fifo", "sjf", "srtf", "mlf_h", "mlf_h paper")
+SCHEDULERS = (*scheduler_names(), "mlf_h paper")
 WORKLOADS = ("small", "random")
 SEED = 2020
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import FINISHED, STOPPED
 from mlfs_gym.cluster.invariants import check_invariants
-from mlfs_gym.schedulers import Scheduler, make_scheduler
+from mlfs_gym.schedulers import Scheduler, make_scheduler, scheduler_names
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
 from mlfs_gym.schedulers.mlf_h.scheduler import MLFH
 from mlfs_gym.sim.run import run
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
 from tests.builders import contents, random_workload
 
-SCHEDULERS = ("fifo", "sjf", "srtf", "mlf_h", "mlf_h paper")
+SCHEDULERS = (*scheduler_names(), "mlf_h paper")
 
 
 def scheduler_of(name: str) -> Scheduler:
