@@ -10,7 +10,7 @@ import typer
 
 from mlfs_gym.cli.comparison import print_comparison
 from mlfs_gym.cli.console import notes
-from mlfs_gym.cli.options import Jobs, Load, OnError, OnTraceError, TraceFile, TraceFormat
+from mlfs_gym.cli.options import SCHEDULERS, Jobs, Load, OnError, OnTraceError, TraceFile, TraceFormat
 from mlfs_gym.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="NAME...",
-            help="Schedulers (fifo, sjf, srtf, mlf_h, module:Class) and policies (folder of a run, or model.zip).",
+            help=f"Schedulers ({SCHEDULERS}) and policies (folder of a run, or model.zip).",
         ),
     ],
     seeds: Annotated[int, typer.Option(help="Number of episodes, the same for all.")] = 20,

@@ -8,6 +8,11 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+SCHEDULERS = (
+    "fifo, sjf, srtf, mlf_h, edf, las, srsf, tiresias, gittins, themis, pollux, fair, slaq, gandiva, graphene, "
+    "hypersched, optimus, or module:Class for one of your own"
+)
+
 
 class OnError(str, Enum):
     """What to do with bad rows of a trace."""

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mlfs_gym.cli.console import output, progress
-from mlfs_gym.cli.options import Jobs, Load, OnError, OnTraceError, Parallelism, Seed, TraceFile, TraceFormat
+from mlfs_gym.cli.options import (
+    SCHEDULERS,
+    Jobs,
+    Load,
+    OnError,
+    OnTraceError,
+    Parallelism,
+    Seed,
+    TraceFile,
+    TraceFormat,
+)
 from mlfs_gym.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -28,9 +38,7 @@ EXAMPLES = (
 def simulate(
     scheduler: Annotated[
         str,
-        typer.Option(
-            "--scheduler", "-s", help="fifo, sjf, srtf, mlf_h, or module:Class for one of your own.", metavar="NAME"
-        ),
+        typer.Option("--scheduler", "-s", help=f"{SCHEDULERS}.", metavar="NAME"),
     ] = "mlf_h",
     workload: Annotated[
         str | None, typer.Option("--workload", "-w", metavar="NAME", help="small (the default), testbed or toy.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfs_gym.cluster.arrays import RUNNING, Array, State
+from mlfs_gym.cluster.arrays import QUEUED, RUNNING, Array, State
 from mlfs_gym.cluster.consolidated import consolidated_hosts
 from mlfs_gym.cluster.decisions import evict_job, move_task, next_replica, place_replica, stop_job
 from mlfs_gym.errors import SchedulerError
@@ -58,8 +58,9 @@ class Cluster(ABC):
 
     def active_jobs(self) -> list[int]:
         """Jobs that have arrived and not ended, in order of arrival."""
-        clock = self.state.clock[0]
-        return [int(job) for job in self.state.active[: clock["num_active"]]]
+        arrived = self.state.active[: self.state.clock["num_active"][0]]
+        status = self.jobs["status"][arrived]  # one that was stopped in this round is still listed until it is over
+        return [int(job) for job in arrived[(status == QUEUED) | (status == RUNNING)]]
 
     def waiting_jobs(self) -> list[int]:
         """Active jobs with a replica that does not run, in order of arrival."""

@@ -2,7 +2,8 @@
 
 A replica that fits one server goes to the one with the fewest usable GPUs that still holds it. A larger
 one takes wholly free servers and, for the remainder, the best fit among the others. (The rule of the
-Helios and Tiresias simulators; Hu et al., SC 2021; Gu et al., NSDI 2019.)
+Helios and Tiresias simulators; Hu et al., SC 2021; Gu et al., NSDI 2019.) A gang that needs more servers for host
+memory than for GPUs, which those simulators do not know, is spread over the servers that take most of it.
 """
 
 from __future__ import annotations
@@ -20,14 +21,23 @@ def usable_gpus(state: State, task: int, server: int) -> int:
     An empty GPU takes it if its memory does. A shared one also needs room for the compute, and the
     server for the CPU: sharing should fill gaps, not slow everybody down.
     """
+    count = _usable_gpus(state, task, server)
+    host = state.servers[server]
+    row = state.tasks[task]
+    if row.memory > 0:
+        count = min(count, (host.memory - host.memory_used) // row.memory)
+    return count
+
+
+@kernel
+def _usable_gpus(state: State, task: int, server: int) -> int:
+    """The same, host memory aside: partitions may need different amounts of it."""
     host = state.servers[server]
     row = state.tasks[task]
     count = 0
     for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
         if _usable(state, task, gpu):
             count += 1
-    if row.memory > 0:
-        count = min(count, (host.memory - host.memory_used) // row.memory)
     if state.clock[0].sharing == 1 and host.num_tasks > 0 and row.cpu_demand > 0:
         count = min(count, max(0, host.cpu - host.cpu_used) // row.cpu_demand)
     return count
@@ -65,19 +75,6 @@ def _take(state: State, first: int, begin: int, count: int, server: int, hosts: 
 
 
 @kernel
-def _best_fit(state: State, task: int, count: int) -> int:
-    """The server with the fewest usable GPUs, but at least `count`; the lowest index among equals."""
-    best = NONE
-    fewest = 0
-    for server in range(state.servers.shape[0]):
-        usable = usable_gpus(state, task, server)
-        if usable >= count and (best == NONE or usable < fewest):
-            best = server
-            fewest = usable
-    return best
-
-
-@kernel
 def consolidated_hosts(state: State, job: int, hosts: Array) -> bool:
     """Find hosts for the next replica of a job. Changes nothing but `hosts`.
 
@@ -94,48 +91,120 @@ def consolidated_hosts(state: State, job: int, hosts: Array) -> bool:
         return False
     row = state.jobs[job]
     first = row.first_task + replica * row.partitions
-    wanted = row.partitions
-    largest = 0
-    for server in range(state.servers.shape[0]):
-        largest = max(largest, state.servers[server].num_gpus)
+    if _memory_forces_a_spread(state, first, row.partitions):
+        found = _spread(state, first, row.partitions, hosts)
+    else:
+        found = _consolidate(state, first, row.partitions, hosts)
+    if found and needs_parameter_server(state, job):
+        server_task = row.first_task + row.num_tasks - 1
+        hosts[row.partitions] = _parameter_server_host(state, server_task, row.partitions, first, hosts)
+        found = hosts[row.partitions] != NONE
+    return found
 
+
+@kernel
+def _consolidate(state: State, first: int, wanted: int, hosts: Array) -> bool:
+    """Wholly free servers for a gang larger than a server, then the best fit for all that remains."""
+    largest = _largest_server(state)
     given = 0
     if wanted > largest:
         for server in range(state.servers.shape[0]):
             size = state.servers[server].num_gpus
             free = state.servers[server].num_tasks == 0
-            if free and wanted - given >= size and usable_gpus(state, first + given, server) == size:
-                given += _take(state, first, given, size, server, hosts)
+            if free and wanted - given >= size and _takes(state, first, given, size, server, hosts):
+                given += size
         if wanted - given >= largest:
             return False
-    if given < wanted:
-        server = _best_fit_beside(state, first, given, wanted - given, hosts)
-        if server == NONE:
+    if given == wanted:
+        return True
+    server = _best_fit_beside(state, first, given, wanted - given, hosts)
+    return server != NONE and _takes(state, first, given, wanted - given, server, hosts)
+
+
+@kernel
+def _spread(state: State, first: int, wanted: int, hosts: Array) -> bool:
+    """Again and again the server that takes most of what remains; the lowest number among equals."""
+    given = 0
+    while given < wanted:
+        best = NONE
+        most = 0
+        for server in range(state.servers.shape[0]):
+            if _is_used(state, given, server, hosts):
+                continue
+            count = 0
+            while given + count < wanted and _takes(state, first, given, count + 1, server, hosts):
+                count += 1
+            if count > most:
+                best, most = server, count
+        if best == NONE:
             return False
-        given += _take(state, first, given, wanted - given, server, hosts)
-    if given < wanted:
-        return False
-    if needs_parameter_server(state, job):
-        hosts[wanted] = _parameter_server_host(state, row.first_task + row.num_tasks - 1, wanted, first, hosts)
-        return bool(hosts[wanted] != NONE)
+        _takes(state, first, given, most, best, hosts)
+        given += most
     return True
 
 
 @kernel
+def _memory_forces_a_spread(state: State, first: int, wanted: int) -> bool:
+    """True if even empty servers would need more of them for host memory than for GPUs."""
+    largest = _largest_server(state)
+    memory = 0
+    for server in range(state.servers.shape[0]):
+        memory = max(memory, state.servers[server].memory)
+    filled = 0
+    on_server = 0
+    servers = 1
+    for partition in range(wanted):
+        needed = state.tasks[first + partition].memory
+        if on_server == largest or filled + needed > memory:
+            servers += 1
+            filled = 0
+            on_server = 0
+        filled += needed
+        on_server += 1
+    return servers > (wanted + largest - 1) // largest
+
+
+@kernel
+def _largest_server(state: State) -> int:
+    largest = 0
+    for server in range(state.servers.shape[0]):
+        largest = max(largest, state.servers[server].num_gpus)
+    return largest
+
+
+@kernel
+def _is_used(state: State, given: int, server: int, hosts: Array) -> bool:
+    """True if one of the partitions that have hosts already sits on the server."""
+    for partition in range(given):
+        if state.gpus[hosts[partition]].server == server:
+            return True
+    return False
+
+
+@kernel
+def _takes(state: State, first: int, begin: int, count: int, server: int, hosts: Array) -> bool:
+    """True if a server takes `count` partitions from `begin` together; writes their GPUs."""
+    host = state.servers[server]
+    memory = host.memory_used
+    for partition in range(begin, begin + count):
+        memory += state.tasks[first + partition].memory
+    return memory <= host.memory and _take(state, first, begin, count, server, hosts) == count
+
+
+@kernel
 def _best_fit_beside(state: State, first: int, given: int, count: int, hosts: Array) -> int:
-    """Best fit for the remainder, on a server that the earlier partitions do not use."""
-    if given == 0:
-        return _best_fit(state, first, count)
+    """The server with the fewest usable GPUs that takes the remainder, unused by the partitions before it.
+
+    The lowest number among equals.
+    """
     best = NONE
     fewest = 0
     for server in range(state.servers.shape[0]):
-        used = False
-        for partition in range(given):
-            used = used or state.gpus[hosts[partition]].server == server
-        if used:
+        if _is_used(state, given, server, hosts):
             continue
-        usable = usable_gpus(state, first + given, server)
-        if usable >= count and (best == NONE or usable < fewest):
+        usable = _usable_gpus(state, first + given, server)
+        better = usable >= count and (best == NONE or usable < fewest)
+        if better and _takes(state, first, given, count, server, hosts):
             best = server
             fewest = usable
     return best

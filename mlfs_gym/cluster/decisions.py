@@ -211,6 +211,7 @@ def stop_job(state: State, job: int) -> bool:
         return False
     release_all(state, job)
     state.clock[0].num_waiting -= 1
+    state.clock[0].changed = 1  # its room is free: others may want it in the next round
     state.jobs[job].status = STOPPED
     return True
 

@@ -28,10 +28,3 @@ def demand_factor(state: State, task: int) -> float:
 def scaled(nominal: int, factor: float) -> int:
     """A demand in whole units."""
     return int(np.rint(nominal * factor))
-
-
-@kernel
-def present_period(state: State) -> int:
-    """Number of the demand period that the clock's time lies in."""
-    clock = state.clock[0]
-    return int(np.floor(clock.time / clock.redraw_seconds + 1e-9))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from mlfs_gym.envs.layout import Layout
 
@@ -94,8 +95,23 @@ PROGRESS: Final = (
 )
 
 
+FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "cluster": CLUSTER,
+    "jobs": JOB,
+    "pairs": SERVER,
+    "moves": MOVE,
+    "move_pairs": SERVER,
+    "progress": PROGRESS,
+    "running": JOB,
+}
+"""Parts of an observation with the names of the features of a row."""
+
+SINGLE: Final = ("cluster", "progress")
+"""Parts that are one row."""
+
+
 def observation_shapes(layout: Layout) -> dict[str, tuple[int, ...]]:
-    """Shape of each part of an observation.
+    """Rows and columns of each part of an observation. The spaces hold the rows one after another, see `as_rows`.
 
     ``progress`` describes the episode from outside; it is meant for critics, an actor need not see it.
     """
@@ -112,14 +128,27 @@ def observation_shapes(layout: Layout) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def feature_names() -> dict[str, tuple[str, ...]]:
-    """Names along the last axis of each part of an observation."""
-    return {
-        "cluster": CLUSTER,
-        "jobs": JOB,
-        "pairs": SERVER,
-        "moves": MOVE,
-        "move_pairs": SERVER,
-        "progress": PROGRESS,
-        "running": JOB,
+def as_rows(observation: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of an observation, or of a batch of them, with their rows told apart.
+
+    Libraries take anything but vectors for images, so the spaces are flat: ``jobs`` is a vector of K * 31 numbers.
+    Here it becomes (K, 31), ``pairs`` (K, C, 11), and so on, whatever the sizes of the window.
+
+    Args:
+        observation: arrays of NumPy or PyTorch, each of shape (size,) or (B, size).
+    """
+    rows = {
+        name: values if name in SINGLE else values.reshape(*values.shape[:-1], -1, len(FEATURES[name]))
+        for name, values in observation.items()
     }
+    for pairs, owner in (("pairs", "jobs"), ("move_pairs", "moves")):
+        if pairs in rows:
+            owners = rows[owner].shape[-2]
+            *batch, _, features = rows[pairs].shape
+            rows[pairs] = rows[pairs].reshape(*batch, owners, -1, features)
+    return rows
+
+
+def feature_names() -> dict[str, tuple[str, ...]]:
+    """Names of the features of a row, for each part of an observation."""
+    return dict(FEATURES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from mlfs_gym.envs.features import observation_shapes
 from mlfs_gym.envs.layout import Layout, WindowConfig
 from mlfs_gym.envs.play import DECIDING, expert, pass_time, play, show
 from mlfs_gym.envs.presets import Preset, WorkloadSource, preset_named, workload_source
-from mlfs_gym.envs.rendering import EpisodeRenderer
+from mlfs_gym.envs.rendering import EpisodeRenderer, available_modes, check_mode
 from mlfs_gym.envs.reward import DenseReward, PaperReward, objective
 from mlfs_gym.envs.snapshot import Snapshot
 from mlfs_gym.envs.window import new_window
@@ -64,9 +65,10 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     MLF-H's own choice, `env.unwrapped.expert_action()`, is always among them.
 
     ## Observation Space
-    `Dict` of `Box(-1, 1, float32)`; names and scales of all features stand in `mlfs_gym.envs.features`:
+    `Dict` of vectors, `Box(-1, 1, float32)`. Most hold a table row by row: `as_rows(observation)` of
+    `mlfs_gym.envs.features` gives them these shapes, for batches too. Names and scales of all features stand there:
 
-    | Key | Shape | Content |
+    | Key | Rows and features | Content |
     |---|---|---|
     | `cluster` | (12,) | utilisation, free GPUs, overload, queue |
     | `jobs` | (K, 31) | one row for each slot: request, progress, accuracy, times, model |
@@ -118,8 +120,9 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         reward_weights: `RewardWeights`, or a mapping: jct, deadline, bandwidth, guarantee, accuracy.
         window: `WindowConfig`, or a mapping: slots, candidates, moves, running.
         mlf_h: `MLFHParams` of the expert and of the placement rules, or a mapping.
-        max_episode_steps: truncates after so many steps.
-        render_mode: "ansi", "rgb_array" or "human".
+        max_episode_steps: truncates after so many steps, with metrics. (`gym.make` keeps the argument of this name for
+            its own wrapper, which knows no metrics; construct the class, or read `report.metrics.metrics` yourself.)
+        render_mode: "ansi", "rgb_array" or, with the extra `human` (pygame), "human".
 
     Raises:
         SettingsError: if an argument is wrong; the message names the field and what is expected.
@@ -128,7 +131,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     * v0: initial version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's form)
+    metadata: dict[str, Any] = {"render_modes": available_modes(), "render_fps": 10}  # noqa: RUF012 (Gymnasium's form)
 
     def __init__(
         self,
@@ -149,8 +152,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise SettingsError(f"render_mode: found {render_mode!r}, expected one of {self.metadata['render_modes']}")
+        check_mode(render_mode)
         if end_round not in ("always", "when_blocked"):
             raise SettingsError(f"end_round: found {end_round!r}, expected 'always' or 'when_blocked'")
         if reward not in ("dense", "paper"):
@@ -184,7 +186,10 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         self.action_space = spaces.Discrete(self.layout.size)
         shapes = observation_shapes(self.layout)
         self._parts = tuple(shapes)
-        space: Any = spaces.Dict({name: spaces.Box(-1.0, 1.0, shape, np.float32) for name, shape in shapes.items()})
+        # Flat: Stable-Baselines3 takes boxes of more than one dimension for images.
+        space: Any = spaces.Dict(
+            {name: spaces.Box(-1.0, 1.0, (math.prod(shape),), np.float32) for name, shape in shapes.items()}
+        )
         self.observation_space = space
         say_if_first_compilation(play)
 
@@ -352,7 +357,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         return self._source(self.np_random)
 
     def _observation(self) -> Observation:
-        return {name: getattr(self._buffers, name).copy() for name in self._parts}
+        return {name: getattr(self._buffers, name).flatten() for name in self._parts}
 
     def _info(self) -> dict[str, Any]:
         clock = self.cluster.state.clock[0]

@@ -12,7 +12,7 @@ from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.envs.encoder import Buffers, encode
 from mlfs_gym.envs.window import EXPERT_CANDIDATE, EXPERT_SLOT, Window, fill_mask, look
 from mlfs_gym.schedulers.mlf_h.decide import carry_out_move, next_move
-from mlfs_gym.schedulers.mlf_h.placement import hosts_from
+from mlfs_gym.schedulers.mlf_h.placement import hosting_limit, hosts_from
 from mlfs_gym.sim.engine import LIMIT, ROUND, STUCK, advance, begin_round
 from mlfs_gym.sim.progress import observe
 from mlfs_gym.sim.refresh import refresh
@@ -115,7 +115,8 @@ def _place(state: State, window: Window, params: Array, slot: int, candidate: in
     if window.feasible[slot, candidate] == 0:
         return False
     server = window.servers[slot, candidate]
-    if not hosts_from(state, job, params, server, window.hosts):
+    limit = hosting_limit(state, job, params, window.hosts)
+    if not hosts_from(state, job, params, server, limit, window.hosts):
         return False
     return place_replica(state, job, window.hosts)
 

@@ -140,7 +140,10 @@ def _feasible_servers(state: State, window: Window, params: Array, job: int, slo
     Returns:
         The nearest one, which is MLF-H's choice; NONE if the replica does not fit anywhere.
     """
-    if window.blocked[job] == 1 or not enough_room(state, job, hosting_limit(state, params)):
+    if window.blocked[job] == 1:
+        return NONE
+    limit = hosting_limit(state, job, params, window.hosts)
+    if not enough_room(state, job, limit):
         return NONE
     candidates = window.servers.shape[1]
     servers = state.servers.shape[0]
@@ -155,7 +158,7 @@ def _feasible_servers(state: State, window: Window, params: Array, job: int, slo
     for server in order:
         if count == candidates:
             break
-        if hosts_from(state, job, params, server, window.hosts):
+        if hosts_from(state, job, params, server, limit, window.hosts):
             if nearest == NONE:
                 nearest = server
             row_servers[count] = server

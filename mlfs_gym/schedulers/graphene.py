@@ -16,7 +16,7 @@ from mlfs_gym.cluster.decisions import next_replica, place_replica
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import Settings
 from mlfs_gym.schedulers.base import Scheduler
-from mlfs_gym.schedulers.make_room import Plan, hold, new_plan, servers_to_hold
+from mlfs_gym.schedulers.room_for_shares import Plan, hold, new_plan, servers_to_hold
 from mlfs_gym.schedulers.shares import active_jobs, most_room
 
 RESOURCES = 3  # GPU compute, CPU, host memory

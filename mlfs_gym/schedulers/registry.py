@@ -11,13 +11,20 @@ _BUILT_IN = {
     "fifo": "mlfs_gym.schedulers.fifo:FIFO",
     "sjf": "mlfs_gym.schedulers.sjf:SJF",
     "srtf": "mlfs_gym.schedulers.srtf:SRTF",
+    "mlf_h": "mlfs_gym.schedulers.mlf_h.scheduler:MLFH",
+    "tiresias": "mlfs_gym.schedulers.tiresias:Tiresias",
+    "gittins": "mlfs_gym.schedulers.gittins:Gittins",
+    "las": "mlfs_gym.schedulers.las:LAS",
+    "srsf": "mlfs_gym.schedulers.srsf:SRSF",
+    "edf": "mlfs_gym.schedulers.edf:EDF",
+    "themis": "mlfs_gym.schedulers.themis:Themis",
+    "pollux": "mlfs_gym.schedulers.pollux.scheduler:Pollux",
     "fair": "mlfs_gym.schedulers.fair:Fair",
     "slaq": "mlfs_gym.schedulers.slaq:SLAQ",
     "gandiva": "mlfs_gym.schedulers.gandiva.scheduler:Gandiva",
     "graphene": "mlfs_gym.schedulers.graphene:Graphene",
     "hypersched": "mlfs_gym.schedulers.hypersched:HyperSched",
     "optimus": "mlfs_gym.schedulers.optimus:Optimus",
-    "mlf_h": "mlfs_gym.schedulers.mlf_h.scheduler:MLFH",
 }
 
 
@@ -42,7 +49,7 @@ def make_scheduler(name: str) -> Scheduler:
         raise SettingsError(f"scheduler: found '{name}', expected one of {known}, or module:Class")
     try:
         made = getattr(importlib.import_module(module_name), class_name)()
-    except (ImportError, AttributeError, TypeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"scheduler: '{name}' cannot be made: {error}") from error
     if not isinstance(made, Scheduler):
         raise SettingsError(f"scheduler: '{name}' is no subclass of mlfs_gym.schedulers.Scheduler")

@@ -17,9 +17,9 @@ from mlfs_gym.cluster.consolidated import consolidated_hosts
 from mlfs_gym.cluster.decisions import place_replica
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import Settings
-from mlfs_gym.schedulers.make_room import Plan, hold, make_room, new_plan, servers_to_hold
 from mlfs_gym.schedulers.ordered import place_what_fits
 from mlfs_gym.schedulers.quantum import had_its_quantum
+from mlfs_gym.schedulers.room_for_shares import Plan, hold, make_room, new_plan, servers_to_hold
 
 
 class PreemptiveParams(Settings):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from mlfs_gym.cluster.arrays import RUNNING, Array, State
-from mlfs_gym.cluster.booking import MILLI
 from mlfs_gym.cluster.cluster import Cluster
-from mlfs_gym.cluster.decisions import evict_job, restart_seconds
+from mlfs_gym.cluster.decisions import restart_seconds
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.schedulers.base import Scheduler
-from mlfs_gym.schedulers.ordered import place_what_fits
+from mlfs_gym.schedulers.preemptive import serve_admitted
 
 
 class SRTF(Scheduler):
@@ -30,7 +29,7 @@ class SRTF(Scheduler):
         remaining = np.empty(len(active))
         remaining_with_restart(state, active, remaining)
         order = active[np.argsort(remaining, kind="stable")]
-        _serve_preemptively(state, order, cluster.hosts_scratch)
+        serve_admitted(state, order, cluster.hosts_scratch)
 
 
 @kernel
@@ -50,32 +49,3 @@ def remaining_with_restart(state: State, active: Array, remaining: Array) -> Non
         elif row.status == RUNNING:
             seconds += max(0.0, row.stalled_until - state.clock[0].time)
         remaining[position] = seconds
-
-
-@kernel
-def _compute_demand(state: State, job: int) -> int:
-    """Milli-GPUs that the whole job asks for."""
-    row = state.jobs[job]
-    if state.clock[0].sharing == 0:
-        return row.num_gpus * MILLI
-    demand = 0
-    for task in range(row.first_task, row.first_task + row.num_tasks):
-        demand += state.tasks[task].gpu_demand
-    return demand
-
-
-@kernel
-def _serve_preemptively(state: State, order: Array, hosts: Array) -> None:
-    free = state.gpus.shape[0] * MILLI
-    admitted = np.empty(order.shape[0], np.int64)
-    count = 0
-    for job in order:
-        demand = _compute_demand(state, job)
-        if demand <= free:
-            free -= demand
-            admitted[count] = job
-            count += 1
-        elif state.jobs[job].status == RUNNING:
-            evict_job(state, job)
-    for position in range(count):
-        place_what_fits(state, admitted[position], hosts)

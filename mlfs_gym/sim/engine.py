@@ -12,11 +12,11 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import NONE, QUEUED, Array, State
 from mlfs_gym.cluster.booking import redraw
-from mlfs_gym.cluster.demand import present_period
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.overload import any_overloaded, count_overloads
-from mlfs_gym.sim.progress import complete_job, settle
-from mlfs_gym.sim.refresh import refresh, snap
+from mlfs_gym.sim.grid import snap
+from mlfs_gym.sim.progress import begin_learning, complete_job, settle
+from mlfs_gym.sim.refresh import refresh
 
 # What `advance` stopped for.
 ROUND: Final = 0  # the scheduler decides
@@ -80,7 +80,7 @@ def next_event(state: State) -> tuple[float, int, int]:
             time = state.jobs[job].finish_at
             who = job
     if clock.fluctuation > 0.0 and clock.num_running > 0:
-        redraw_time = (clock.period + 1) * clock.redraw_seconds
+        redraw_time = snap((clock.period + 1) * clock.redraw_seconds)
         if redraw_time < time:
             time = redraw_time
             kind = REDRAW
@@ -105,17 +105,21 @@ def next_round(state: State, wake_every: float) -> float:
         else:
             clock.changed = 0  # looked at: ask again when something happens
     if clock.num_active > 0 and wake_every < np.inf and clock.last_round > -np.inf:
-        time = min(time, _boundary(state, clock.last_round + wake_every))
+        # Not before now: there may have been nothing to wake up for, and time has passed.
+        time = min(time, _boundary(state, max(clock.time, clock.last_round + wake_every)))
     return time
 
 
 @kernel
 def _boundary(state: State, earliest: float) -> float:
-    """The first multiple of the round time not before `earliest`, and after the last round."""
+    """The first multiple of the round time not before `earliest`, and never the last round's again."""
     clock = state.clock[0]
-    number = np.ceil(earliest / clock.round_seconds - 1e-9)
-    if clock.last_round > -np.inf:
-        number = max(number, np.floor(clock.last_round / clock.round_seconds + 1e-9) + 1.0)
+    # Quotients of floats only come near: from a multiple that is surely too early on, the grid decides.
+    number = max(0.0, np.floor(earliest / clock.round_seconds) - 1.0)
+    while snap(number * clock.round_seconds) < earliest:
+        number += 1.0
+    if snap(number * clock.round_seconds) == clock.last_round:
+        number += 1.0
     return snap(number * clock.round_seconds)
 
 
@@ -127,8 +131,18 @@ def begin_round(state: State) -> None:
     clock.last_round = clock.time
     clock.changed = 0
     if clock.num_running == 0:
-        clock.period = present_period(state)
+        clock.period = _present_period(state)
     count_overloads(state)
+
+
+@kernel
+def _present_period(state: State) -> int:
+    """Number of the demand period that the clock's time lies in; periods begin on the grid."""
+    clock = state.clock[0]
+    period = max(0, int(np.floor(clock.time / clock.redraw_seconds)) - 1)
+    while snap((period + 1) * clock.redraw_seconds) <= clock.time:
+        period += 1
+    return period
 
 
 @kernel
@@ -160,6 +174,7 @@ def _process(state: State, kind: int, job: int) -> None:
         row = state.jobs[job]
         row.status = QUEUED
         row.settled_at = clock.time
+        begin_learning(state, job)
         state.active[clock.num_active] = job
         clock.num_active += 1
         clock.num_waiting += 1

@@ -7,7 +7,7 @@ import numpy as np
 from mlfs_gym.cluster.arrays import FINISHED, State
 from mlfs_gym.cluster.decisions import release_all
 from mlfs_gym.cluster.jit import kernel
-from mlfs_gym.workloads.curves import accuracy, observed_loss
+from mlfs_gym.workloads.curves import accuracy, best_iteration, observed_loss
 
 REQUIREMENT_TOLERANCE = 1e-9
 
@@ -42,6 +42,7 @@ def settle(state: State, job: int, time: float, complete: bool) -> None:
     row.bytes_sent += sent
     state.clock[0].bytes_sent += sent
     row.accuracy = accuracy(row, row.progress)
+    _report_losses(state, job)
     if time <= row.deadline:
         _learn_in_time(state, job, before, row.progress)
     elif begin < row.deadline:
@@ -57,25 +58,39 @@ def _learn_in_time(state: State, job: int, before: float, after: float) -> None:
     reached = accuracy(row, after)
     clock.accuracy_sum += reached - row.accuracy_by_deadline
     row.accuracy_by_deadline = reached
-    if before < row.overfit_start < after:
-        reached = max(reached, accuracy(row, row.overfit_start))
-    if row.requirement_met == 0 and reached >= row.required_accuracy - REQUIREMENT_TOLERANCE:
+    # Overfitting may have taken away again what had been reached in between.
+    best = accuracy(row, min(max(best_iteration(row), before), after))
+    if row.requirement_met == 0 and best >= row.required_accuracy - REQUIREMENT_TOLERANCE:
         row.requirement_met = 1
         clock.requirements_met += 1
 
 
 @kernel
 def observe(state: State) -> None:
-    """Settle all active jobs now and refresh what a user would see of them: losses of the last iterations."""
+    """Settle all active jobs now."""
     clock = state.clock[0]
     for position in range(clock.num_active):
-        job = state.active[position]
-        settle(state, job, clock.time, False)
-        row = state.jobs[job]
-        if row.held_gpus > 0:
-            iteration = int(np.floor(row.progress))
-            row.loss = observed_loss(clock.seed, job, row, iteration)
-            row.previous_loss = observed_loss(clock.seed, job, row, max(0, iteration - 1))
+        settle(state, state.active[position], clock.time, False)
+
+
+@kernel
+def begin_learning(state: State, job: int) -> None:
+    """What a job that has just arrived reports before its first iteration."""
+    row = state.jobs[job]
+    _report_losses(state, job)
+    row.first_loss = row.loss
+    if state.clock[0].time <= row.deadline:
+        _learn_in_time(state, job, 0.0, 0.0)  # a requirement of 0 is met at once
+
+
+@kernel
+def _report_losses(state: State, job: int) -> None:
+    """Losses after the last whole iteration and the one before it, as a user would see them."""
+    row = state.jobs[job]
+    seed = state.clock[0].seed
+    iteration = int(np.floor(row.progress))
+    row.loss = observed_loss(seed, job, row, iteration)
+    row.previous_loss = observed_loss(seed, job, row, max(0, iteration - 1))
 
 
 @kernel

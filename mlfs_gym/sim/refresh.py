@@ -6,14 +6,9 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import STOPPED, Array, State
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.sim.grid import snap
 from mlfs_gym.sim.progress import end_job, settle
 from mlfs_gym.sim.speed import iteration_time_and_bytes
-
-
-@kernel
-def snap(time: float) -> float:
-    """A time on the grid of microseconds, so that events meant to coincide do."""
-    return np.rint(time * 1e6) / 1e6
 
 
 @kernel

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from mlfs_gym.cluster.hashing import uniform
 from mlfs_gym.cluster.jit import kernel
 
@@ -34,6 +36,21 @@ def clean_loss(job: Any, iteration: float) -> float:
     """Loss without noise after so many iterations; `job` is a record of dtype `JOB`."""
     reducible = job.loss_start - job.loss_floor
     return float(job.loss_floor + reducible * _to_go(job, iteration) + _overfitting(job, iteration))
+
+
+@kernel
+def best_iteration(job: Any) -> float:
+    """Where the accuracy peaks, inf if it never falls; `job` is a record of dtype `JOB`.
+
+    The peak is where overfitting begins or, later, where it takes away as much as training still brings:
+    ``power / scale * (1 + i / scale) ** -(power + 1) = slope / reducible``.
+    """
+    if job.overfit_slope <= 0.0 or not job.overfit_start < np.inf:
+        return np.inf
+    reducible = job.loss_start - job.loss_floor
+    ratio = job.curve_power * reducible / (job.curve_scale * job.overfit_slope)
+    balance = job.curve_scale * (ratio ** (1.0 / (job.curve_power + 1.0)) - 1.0)
+    return float(max(job.overfit_start, balance))
 
 
 @kernel

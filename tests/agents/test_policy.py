@@ -13,6 +13,7 @@ from sb3_contrib import MaskablePPO
 
 import mlfs_gym  # noqa: F401  (registers)
 from mlfs_gym.agents.policy import SchedulingPolicy
+from mlfs_gym.envs.features import as_rows
 from mlfs_gym.envs.layout import Layout
 
 LOADED = {"load": 3.0, "jobs": 120, "end_round": "when_blocked"}
@@ -30,7 +31,7 @@ def policy_for(env: gym.Env, hidden: int = 16) -> SchedulingPolicy:
 def crowded(env: gym.Env, seed: int = 0) -> tuple[dict[str, Any], Any]:
     """Observation and mask of the first moment with several jobs in the window and several choices."""
     observation, info = env.reset(seed=seed)
-    while observation["jobs"][:, 0].sum() < 6 or info["action_mask"].sum() < 6:
+    while as_rows(observation)["jobs"][:, 0].sum() < 6 or info["action_mask"].sum() < 6:
         observation, _, terminated, truncated, info = env.step(env.unwrapped.expert_action())
         assert not (terminated or truncated)
     return observation, info["action_mask"].astype(bool)
@@ -56,8 +57,9 @@ def test_indifferent_to_the_order_of_slots_and_candidates(preemption: bool) -> N
     rng = np.random.default_rng(1)
     slots, candidates = rng.permutation(layout.slots), rng.permutation(layout.candidates)
     shuffled = dict(observation)
-    shuffled["jobs"] = observation["jobs"][slots]
-    shuffled["pairs"] = observation["pairs"][slots][:, candidates]
+    rows = as_rows(observation)
+    shuffled["jobs"] = rows["jobs"][slots].ravel()
+    shuffled["pairs"] = rows["pairs"][slots][:, candidates].ravel()
     logits, value = logits_and_value(policy, observation)
     shuffled_logits, shuffled_value = logits_and_value(policy, shuffled)
     shape = (layout.slots, layout.candidates)
@@ -65,7 +67,7 @@ def test_indifferent_to_the_order_of_slots_and_candidates(preemption: bool) -> N
     assert np.allclose(shuffled_logits[: layout.first_move].reshape(shape), place, atol=1e-5)
     assert np.allclose(shuffled_logits[layout.first_move :], logits[layout.first_move :], atol=1e-5)
     assert shuffled_value == pytest.approx(value, abs=1e-5)
-    assert np.ptp(place[observation["jobs"][slots][:, 0] == 1]) > 1e-4  # else the test could not fail
+    assert np.ptp(place[rows["jobs"][slots][:, 0] == 1]) > 1e-4  # else the test could not fail
 
 
 def test_same_weights_play_a_window_and_a_cluster_of_another_size() -> None:

@@ -12,6 +12,7 @@ import pytest
 import mlfs_gym as package
 from mlfs_gym.report.metrics import METRICS
 from mlfs_gym.report.tables import SHOWN
+from mlfs_gym.schedulers import scheduler_names
 from mlfs_gym.workloads import make_workload
 from tests.cli.command import mlfs_gym, mlfs_gym_process
 
@@ -107,3 +108,9 @@ def test_scheduler_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     done = mlfs_gym("simulate", "--workload", "toy", "--scheduler", "own_scheduler_of_the_user:Last")
     assert done.code == 0, done.err
     assert "last_come on toy" in done.out
+
+
+def test_help_names_every_scheduler() -> None:
+    for command in ("simulate", "evaluate"):
+        words = set(mlfs_gym(command, "--help", width=200).out.replace(",", " ").replace("(", " ").split())
+        assert [name for name in scheduler_names() if name not in words] == []

@@ -86,11 +86,23 @@ def test_sigkill_and_resume(tmp_path: Path) -> None:
     assert model.num_timesteps - model.first_step == 8192
 
 
+# Where the tests themselves run in the background, shells have made them deaf to SIGINT, and so their children.
+HEARING = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from mlfs_gym.cli import main; main()"
+)
+
+
 @pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "mlfs_gym", "train", *SMALL, "--name", "stopped", "--steps", "100000"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", HEARING, "train", *SMALL, "--name", "stopped", "--steps", "100000"]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     while not (tmp_path / "runs/stopped/cloned_model.zip").exists():
         assert process.poll() is None
         time.sleep(0.01)

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import mlfs_gym  # noqa: F401  (registers)
-from mlfs_gym.envs.features import feature_names
+from mlfs_gym.envs.features import as_rows, feature_names, observation_shapes
+from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
 from mlfs_gym.envs.wrappers import ActionMaskObservation
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.workloads import make_workload
@@ -150,7 +151,7 @@ def test_reward_weights_select_the_terms() -> None:
 
 
 def test_truncation_by_steps_and_by_time() -> None:
-    _, info = play_episode(make(max_episode_steps=10), expert, seed=0)
+    _, info = play_episode(JobSchedulingEnv(jobs=60, max_episode_steps=10), expert, seed=0)
     assert info["metrics"]["finished"] < info["metrics"]["jobs"]
     total, info = play_episode(make(simulation={"time_limit_seconds": 7200.0}), expert, seed=0)
     assert info["time"] == 7200.0
@@ -169,9 +170,15 @@ def test_the_same_workload_can_be_played_again_by_option() -> None:
 def test_every_feature_has_a_name() -> None:
     env = make(preemption=True)
     names = feature_names()
-    for key, space in env.observation_space.spaces.items():
-        assert space.shape[-1] == len(names[key])
-        assert len(set(names[key])) == len(names[key])
+    observation, _ = env.reset(seed=0)
+    shapes = observation_shapes(env.unwrapped.layout)
+    batch = as_rows({key: np.stack([values, values]) for key, values in observation.items()})
+    for key, values in as_rows(observation).items():
+        assert values.shape == shapes[key]
+        assert values.shape[-1] == len(names[key]) == len(set(names[key]))
+        assert np.array_equal(batch[key], np.stack([values, values]))
+        assert np.array_equal(values.ravel(), observation[key])
+    assert as_rows(observation)["jobs"][0, names["jobs"].index("present")] == 1.0
 
 
 def test_flatten_and_statistics_wrappers_work() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mlfs_gym.cluster.arrays import CLOCK, EDGE, FINISHED, GPU, JOB, NONE, QUEUED, RUNNING, SERVER, TASK, State
-from mlfs_gym.envs.rendering import EpisodeRenderer, Grid, History, render_ansi
+from mlfs_gym.envs.rendering import EpisodeRenderer, Grid, History, modes, render_ansi
 from mlfs_gym.envs.rendering.colours import (
     ALARM,
     BACKGROUND,
@@ -28,6 +28,7 @@ from mlfs_gym.envs.rendering.history import COLUMNS, FINEST_SECONDS
 from mlfs_gym.envs.rendering.raster import FRAME_HEIGHT, FRAME_WIDTH, RasterRenderer
 from mlfs_gym.envs.rendering.summary import clock_time, duration, percent, progress, traffic
 from mlfs_gym.envs.rendering.window import Window
+from mlfs_gym.errors import SettingsError
 
 FRAME = (FRAME_HEIGHT, FRAME_WIDTH, 3)
 SIZES = [pytest.param(1, 1, id="1"), pytest.param(5, 4, id="20"), pytest.param(20, 4, id="80"),
@@ -475,3 +476,18 @@ def test_window_of_pygame(monkeypatch: pytest.MonkeyPatch) -> None:
     assert renderer.render(state) is None
     renderer.close()
     assert renderer.render(state) is None  # goes nowhere
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_modes_that_work_here(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "find_spec", lambda _: object() if installed else None)
+    assert modes.available_modes() == (["ansi", "rgb_array", "human"] if installed else ["ansi", "rgb_array"])
+    modes.check_mode(None)
+    modes.check_mode("ansi")
+    with pytest.raises(SettingsError, match=r"render_mode: found 'ascii', expected one of \['ansi'"):
+        modes.check_mode("ascii")
+    if installed:
+        modes.check_mode("human")
+    else:
+        with pytest.raises(SettingsError, match=r"pip install 'mlfs-gym\[human\]'"):
+            modes.check_mode("human")

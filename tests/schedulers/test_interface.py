@@ -40,7 +40,8 @@ class PlacesNothing(Scheduler):
 
 # --- by name ------------------------------------------------------------------------------------
 def test_every_name_makes_the_scheduler_of_that_name() -> None:
-    assert {"fifo", "sjf", "srtf", "mlf_h"} <= set(scheduler_names())
+    assert scheduler_names()[:4] == ["fifo", "sjf", "srtf", "mlf_h"]
+    assert len(set(scheduler_names())) == len(scheduler_names())
     for name in scheduler_names():
         made = make_scheduler(name)
         assert isinstance(made, Scheduler)
@@ -55,7 +56,7 @@ def test_a_class_of_ones_own_by_its_path() -> None:
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("fiffo", f"found 'fiffo', expected one of {', '.join(scheduler_names())}, or module:Class"),
+        ("fiffo", "found 'fiffo', expected one of fifo, sjf, srtf, mlf_h, "),
         ("", "found ''"),
         ("no_such_module:Thing", "No module named 'no_such_module'"),
         ("tests.schedulers.test_interface:NoSuchClass", "NoSuchClass"),

@@ -14,9 +14,9 @@ from mlfs_gym.cluster.invariants import check_invariants
 from mlfs_gym.schedulers import Scheduler, make_scheduler
 from mlfs_gym.schedulers.graphene import Graphene
 from mlfs_gym.schedulers.hypersched import HyperSched
-from mlfs_gym.schedulers.make_room import make_room, new_plan, servers_to_hold
 from mlfs_gym.schedulers.optimus import Optimus
 from mlfs_gym.schedulers.quantum import had_its_quantum, serving_since
+from mlfs_gym.schedulers.room_for_shares import make_room, new_plan, servers_to_hold
 from mlfs_gym.schedulers.shares import grant, serve
 from mlfs_gym.schedulers.slaq import SLAQ
 from mlfs_gym.sim.run import run

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from mlfs_gym.schedulers.make_room import new_plan
 from mlfs_gym.schedulers.online_fit import new_curves
+from mlfs_gym.schedulers.room_for_shares import new_plan
 from mlfs_gym.schedulers.shares import grant
 from mlfs_gym.schedulers.slaq import SLAQ, normalised_fall, slaq_levels
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from mlfs_gym.agents.policy.critic import Critic
 from mlfs_gym.agents.policy.scorer import Observations, Scorer
+from mlfs_gym.envs.features import FEATURES, as_rows
 
 
 class SchedulingPolicy(MaskableActorCriticPolicy):
@@ -42,8 +43,8 @@ class SchedulingPolicy(MaskableActorCriticPolicy):
         **kwargs: Any,
     ) -> None:
         self.hidden = hidden
-        # The networks below initialise themselves, and take the observation as it is.
-        kwargs.update(ortho_init=False, features_extractor_class=_AsItIs)
+        # The networks below initialise themselves.
+        kwargs.update(ortho_init=False, features_extractor_class=_AsRows)
         super().__init__(observation_space, action_space, lr_schedule, **kwargs)
 
     def actor_parameters(self) -> Iterator[nn.Parameter]:
@@ -63,21 +64,21 @@ class SchedulingPolicy(MaskableActorCriticPolicy):
 
     def _build_mlp_extractor(self) -> None:
         assert isinstance(self.observation_space, spaces.Dict)
-        features = {name: space.shape[-1] for name, space in self.observation_space.spaces.items() if space.shape}
+        features = {name: len(FEATURES[name]) for name in self.observation_space.spaces}
         self.mlp_extractor = _Trunks(features, self.hidden).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return {**super()._get_constructor_parameters(), "hidden": self.hidden}
 
 
-class _AsItIs(BaseFeaturesExtractor):
-    """Passes the parts of the observation on."""
+class _AsRows(BaseFeaturesExtractor):
+    """Tells the rows of an observation apart; its features are what they are."""
 
     def __init__(self, observation_space: spaces.Space[Any]) -> None:
         super().__init__(observation_space, features_dim=1)
 
     def forward(self, observations: Observations) -> Observations:
-        return observations
+        return as_rows(observations)
 
 
 class _Trunks(nn.Module):

@@ -16,11 +16,19 @@ MANY = 2**62
 
 
 @kernel
-def hosting_limit(state: State, params: Array) -> float:
-    """hr, or inf while nothing runs: an idle cluster takes a job whatever hr says, or it would wait for ever."""
-    if state.clock[0].num_running == 0:
-        return np.inf
-    return params[0].overload_threshold
+def hosting_limit(state: State, job: int, params: Array, hosts: Array) -> float:
+    """hr; inf for a job that fits nowhere below hr while nothing runs, or it would wait for ever.
+
+    Args:
+        state: the cluster; unchanged on return.
+        job: a waiting job.
+        params: shape (1,), dtype `PARAMS`.
+        hosts: shape (P + 1,) or more, scratch.
+    """
+    limit = params[0].overload_threshold
+    if state.clock[0].num_running > 0 or _hosts_below(state, job, params, limit, hosts):
+        return limit
+    return np.inf
 
 
 @kernel
@@ -120,18 +128,27 @@ def ideal_hosts(state: State, job: int, params: Array, hosts: Array) -> bool:
     Returns:
         False if the replica fits nowhere now, or none waits.
     """
-    if next_replica(state, job) == NONE or not enough_room(state, job, hosting_limit(state, params)):
+    if _hosts_below(state, job, params, params[0].overload_threshold, hosts):
+        return True
+    # As `hosting_limit` has it.
+    return state.clock[0].num_running == 0 and _hosts_below(state, job, params, np.inf, hosts)
+
+
+@kernel
+def _hosts_below(state: State, job: int, params: Array, limit: float, hosts: Array) -> bool:
+    """Hosts for the next replica of a job, none of which is used above the limit then."""
+    if next_replica(state, job) == NONE or not enough_room(state, job, limit):
         return False
     order: Array = np.empty(state.servers.shape[0], np.int64)
     nearest_servers(state, job, params, order)
     for server in order:
-        if hosts_from(state, job, params, server, hosts):
+        if hosts_from(state, job, params, server, limit, hosts):
             return True
     return False
 
 
 @kernel
-def hosts_from(state: State, job: int, params: Array, server: int, hosts: Array) -> bool:
+def hosts_from(state: State, job: int, params: Array, server: int, limit: float, hosts: Array) -> bool:
     """Hosts for the next replica of a job with its first task on a given server, the rest as MLF-H would.
 
     Args:
@@ -139,11 +156,11 @@ def hosts_from(state: State, job: int, params: Array, server: int, hosts: Array)
         job: a waiting job.
         params: shape (1,), dtype `PARAMS`.
         server: the server of the first task.
+        limit: see `hosting_limit`.
         hosts: shape (P + 1,) or more; receives the GPUs, then the parameter server's server.
     """
     row = state.jobs[job]
     replica = next_replica(state, job)
-    limit = hosting_limit(state, params)
     planned = np.empty(row.partitions + 1, np.int64)
     planned_servers(state, job, replica, planned)
     volumes = np.empty(state.servers.shape[0], np.float64)

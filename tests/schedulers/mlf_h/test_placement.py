@@ -130,7 +130,7 @@ def test_hosts_from_a_given_server_begin_there() -> None:
     found = np.zeros(3, np.int64)
     for server in range(3):
         before = contents(cluster.state)
-        assert hosts_from(cluster.state, 0, PARAMS, server, found)
+        assert hosts_from(cluster.state, 0, PARAMS, server, 0.9, found)
         assert contents(cluster.state) == before
         assert found.tolist() == [2 * server, 2 * server + 1, server]
 
@@ -203,8 +203,9 @@ def test_the_quick_test_never_denies_a_placement_that_exists(seed: int, sharing:
     denied = 0
     for job in rng.permutation(30):
         found = np.zeros(8, np.int64)
-        room = enough_room(cluster.state, job, hosting_limit(cluster.state, PARAMS))
-        possible = [hosts_from(cluster.state, job, PARAMS, server, found) for server in range(4)]
+        limit = hosting_limit(cluster.state, job, PARAMS, found)
+        room = enough_room(cluster.state, job, limit)
+        possible = [hosts_from(cluster.state, job, PARAMS, server, limit, found) for server in range(4)]
         assert room or not any(possible)
         denied += not room
         if ideal_hosts(cluster.state, job, PARAMS, found):

@@ -148,7 +148,7 @@ def _clear_servers(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     taken = 0
     fits = False
     for cleared in order:
-        for victim in _candidates_on(state, job, plan, cleared):
+        for victim in _candidates_on(state, job, plan, int(cleared)):
             known = False
             for index in range(taken):
                 known = known or victims[index] == victim

@@ -1,0 +1,1 @@
+"""Pollux: goodput, the search for an allocation, the scheduler."""
