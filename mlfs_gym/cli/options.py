@@ -9,7 +9,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 SCHEDULERS = (
-    "fifo, sjf, srtf, mlf_h, edf, las, srsf, tiresias, gittins, themis, pollux, or module:Class for one of your own"
+    "fifo, sjf, srtf, mlf_h, edf, las, srsf, tiresias, gittins, themis, pollux, fair, slaq, gandiva, graphene, "
+    "hypersched, optimus, or module:Class for one of your own"
 )
 
 

@@ -11,12 +11,12 @@ from pydantic import Field
 from mlfs_gym.cluster.arrays import Array, State
 from mlfs_gym.cluster.booking import MILLI
 from mlfs_gym.cluster.cluster import Cluster
-from mlfs_gym.cluster.consolidated import consolidated_hosts, usable_gpus
+from mlfs_gym.cluster.consolidated import consolidated_hosts
 from mlfs_gym.cluster.decisions import next_replica, place_replica
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import Settings
 from mlfs_gym.schedulers.base import Scheduler
-from mlfs_gym.schedulers.make_room import Plan, hold, new_plan, servers_to_hold
+from mlfs_gym.schedulers.room_for_shares import Plan, hold, new_plan, servers_to_hold
 from mlfs_gym.schedulers.shares import active_jobs, most_room
 
 RESOURCES = 3  # GPU compute, CPU, host memory
@@ -38,7 +38,7 @@ class GrapheneParams(Settings):
         default=1.0, ge=0, le=1e3, description="eta: weight of the remaining work, both terms scaled to a mean of 1"
     )
     patience_hours: float = Field(
-        default=24.0, gt=0, le=1e5, description="a job that has waited so long goes first and gets servers held for it"
+        default=72.0, gt=0, le=1e5, description="a job that has waited so long goes first and gets servers held for it"
     )
 
 
@@ -231,7 +231,7 @@ def graphene_hosts(state: State, job: int, long_above: float, hosts: Array) -> b
     row = state.jobs[job]
     server = state.gpus[hosts[0]].server
     first = row.first_task + next_replica(state, job) * row.partitions
-    if state.clock[0].sharing == 0 or usable_gpus(state, first, server) < row.partitions:
+    if state.clock[0].sharing == 0 or row.partitions > state.servers[server].num_gpus:
         return True
     for partition in range(row.partitions):
         if not _alike(state, first, first + partition):

@@ -13,7 +13,7 @@ from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.schedulers.base import Scheduler
 from mlfs_gym.schedulers.iteration_estimate import expected_iteration_time
 from mlfs_gym.schedulers.online_fit import Curves, learn_from_accuracies, new_curves, predicted_fall
-from mlfs_gym.schedulers.shares import PreemptiveParams, active_jobs, share_out
+from mlfs_gym.schedulers.shares import PatientParams, active_jobs, put_starved_first, share_out
 
 WITHOUT_GAIN = 1.0  # level of further replicas that bring nothing: after the first replica of every job
 
@@ -29,16 +29,17 @@ class HyperSched(Scheduler):
     Deviations: the paper's jobs are trials of one search with a common deadline, of which the best counts; here every
     job has a deadline and counts by itself, as in MLFS (CoNEXT 2020, section 4.1); jobs with little to gain are not
     paused for good but ranked last, and those past their deadline, with nothing to gain, follow in order of arrival;
-    a job without a curve yet is taken to gain the same in each iteration, up to accuracy 1 in the last.
+    one that has waited for days gets a replica out of turn; a job without a curve yet is taken to gain the same in
+    each iteration, up to accuracy 1 in the last.
 
     Args:
-        params: the quantum; None for the defaults.
+        params: quantum and patience; None for the defaults.
     """
 
     name = "hypersched"
 
-    def __init__(self, params: PreemptiveParams | Mapping[str, Any] | None = None) -> None:
-        self.params = PreemptiveParams.parse(params)
+    def __init__(self, params: PatientParams | Mapping[str, Any] | None = None) -> None:
+        self.params = PatientParams.parse(params)
         self.wake_every_seconds = self.params.quantum_seconds
         self._curves = new_curves(0)
 
@@ -54,6 +55,7 @@ class HyperSched(Scheduler):
         learn_from_accuracies(state, active, self._curves, True)
         levels = np.empty(int(state.jobs["replicas"][active].sum()))
         hypersched_levels(state, active, self._curves, levels)
+        put_starved_first(state, active, levels, self.params.patience_hours)
         share_out(cluster, active, levels, False, self.params.quantum_seconds)
 
 

@@ -14,10 +14,10 @@ from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.schedulers.base import Scheduler
 from mlfs_gym.schedulers.iteration_estimate import expected_iteration_time
 from mlfs_gym.schedulers.online_fit import Curves, learn_from_losses, new_curves, predicted_fall
-from mlfs_gym.schedulers.shares import PreemptiveParams, active_jobs, share_out
+from mlfs_gym.schedulers.shares import PatientParams, active_jobs, put_starved_first, share_out
 
 
-class OptimusParams(PreemptiveParams):
+class OptimusParams(PatientParams):
     """Settings of Optimus."""
 
     quantum_seconds: float = Field(
@@ -40,11 +40,11 @@ class Optimus(Scheduler):
     replica and are not scaled; jobs here run to their maximum of iterations unless load control stops them, so that is
     what remains once the predicted convergence is passed, or as long as there is no curve; where there are more jobs
     than GPUs, which the paper leaves open, first workers go to the jobs with the least remaining GPU time, the order in
-    which one GPU-second saves most; jobs are not scheduled at multiples of the interval only, but none is preempted
-    within an interval of its start.
+    which one GPU-second saves most, and a job that has waited for days gets one out of turn; jobs are not scheduled at
+    multiples of the interval only, but none is preempted within an interval of its start.
 
     Args:
-        params: interval and threshold; None for the defaults.
+        params: interval, threshold and patience; None for the defaults.
     """
 
     name = "optimus"
@@ -66,6 +66,7 @@ class Optimus(Scheduler):
         learn_from_losses(state, active, self._curves, False)
         levels = np.empty(int(state.jobs["replicas"][active].sum()))
         optimus_levels(state, active, self._curves, self.params.converged_below, levels)
+        put_starved_first(state, active, levels, self.params.patience_hours)
         share_out(cluster, active, levels, True, self.params.quantum_seconds)
 
 

@@ -11,12 +11,6 @@ _BUILT_IN = {
     "fifo": "mlfs_gym.schedulers.fifo:FIFO",
     "sjf": "mlfs_gym.schedulers.sjf:SJF",
     "srtf": "mlfs_gym.schedulers.srtf:SRTF",
-    "fair": "mlfs_gym.schedulers.fair:Fair",
-    "slaq": "mlfs_gym.schedulers.slaq:SLAQ",
-    "gandiva": "mlfs_gym.schedulers.gandiva.scheduler:Gandiva",
-    "graphene": "mlfs_gym.schedulers.graphene:Graphene",
-    "hypersched": "mlfs_gym.schedulers.hypersched:HyperSched",
-    "optimus": "mlfs_gym.schedulers.optimus:Optimus",
     "mlf_h": "mlfs_gym.schedulers.mlf_h.scheduler:MLFH",
     "tiresias": "mlfs_gym.schedulers.tiresias:Tiresias",
     "gittins": "mlfs_gym.schedulers.gittins:Gittins",
@@ -25,6 +19,12 @@ _BUILT_IN = {
     "edf": "mlfs_gym.schedulers.edf:EDF",
     "themis": "mlfs_gym.schedulers.themis:Themis",
     "pollux": "mlfs_gym.schedulers.pollux.scheduler:Pollux",
+    "fair": "mlfs_gym.schedulers.fair:Fair",
+    "slaq": "mlfs_gym.schedulers.slaq:SLAQ",
+    "gandiva": "mlfs_gym.schedulers.gandiva.scheduler:Gandiva",
+    "graphene": "mlfs_gym.schedulers.graphene:Graphene",
+    "hypersched": "mlfs_gym.schedulers.hypersched:HyperSched",
+    "optimus": "mlfs_gym.schedulers.optimus:Optimus",
 }
 
 

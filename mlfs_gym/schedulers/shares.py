@@ -17,9 +17,9 @@ from mlfs_gym.cluster.consolidated import consolidated_hosts
 from mlfs_gym.cluster.decisions import place_replica
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import Settings
-from mlfs_gym.schedulers.make_room import Plan, hold, make_room, new_plan, servers_to_hold
 from mlfs_gym.schedulers.ordered import place_what_fits
 from mlfs_gym.schedulers.quantum import had_its_quantum
+from mlfs_gym.schedulers.room_for_shares import Plan, hold, make_room, new_plan, servers_to_hold
 
 
 class PreemptiveParams(Settings):
@@ -30,10 +30,36 @@ class PreemptiveParams(Settings):
     )
 
 
+class PatientParams(PreemptiveParams):
+    """Settings of schedulers whose order alone would let some jobs wait as long as others keep coming."""
+
+    patience_hours: float = Field(
+        default=72.0,
+        gt=0,
+        le=1e5,
+        description="of the jobs that have waited so long, the one that has waited longest gets a replica first",
+    )
+
+
 def active_jobs(cluster: Cluster) -> Array:
     """Jobs that have arrived and not ended, shape (n,), in order of arrival."""
     state = cluster.state
     return state.active[: state.clock["num_active"][0]]
+
+
+def put_starved_first(state: State, order: Array, levels: Array, patience_hours: float) -> None:
+    """Lower the level of one replica of the job that has waited longest, if it is beyond patience, below all others.
+
+    Args:
+        state: the cluster, observed.
+        order: shape (n,), active jobs.
+        levels: shape (sum of replicas,), changed in place.
+        patience_hours: see `PatientParams`.
+    """
+    waited = state.jobs["waiting_time"][order]
+    if len(order) and waited.max() >= patience_hours * 3600.0:
+        starved = int(waited.argmax())
+        levels[state.jobs["replicas"][order[:starved]].sum()] = -np.inf
 
 
 def share_out(cluster: Cluster, order: Array, levels: Array, one_each: bool, quantum: float) -> None:

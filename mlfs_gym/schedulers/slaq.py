@@ -13,7 +13,7 @@ from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.schedulers.base import Scheduler
 from mlfs_gym.schedulers.iteration_estimate import expected_iteration_time
 from mlfs_gym.schedulers.online_fit import Curves, learn_from_losses, new_curves, predicted_fall
-from mlfs_gym.schedulers.shares import PreemptiveParams, active_jobs, share_out
+from mlfs_gym.schedulers.shares import PatientParams, active_jobs, put_starved_first, share_out
 
 
 class SLAQ(Scheduler):
@@ -27,16 +27,17 @@ class SLAQ(Scheduler):
     Deviations: a unit is a replica, and gains are per GPU, because replicas differ in GPUs; the curves of second-order
     methods are left out, all jobs are trained by first-order ones; where there are more jobs than GPUs, which the paper
     leaves open, the first units go by gain too; a job without a curve yet is taken to fall by its largest step in every
-    iteration, so that new jobs are tried; the epoch is minutes instead of seconds, for restarts cost as much.
+    iteration, so that new jobs are tried; a job that has waited for days gets a unit out of turn; the epoch is minutes
+    instead of seconds, for restarts cost as much.
 
     Args:
-        params: the quantum, which is the epoch too; None for the defaults.
+        params: the quantum, which is the epoch too, and patience; None for the defaults.
     """
 
     name = "slaq"
 
-    def __init__(self, params: PreemptiveParams | Mapping[str, Any] | None = None) -> None:
-        self.params = PreemptiveParams.parse(params)
+    def __init__(self, params: PatientParams | Mapping[str, Any] | None = None) -> None:
+        self.params = PatientParams.parse(params)
         self.wake_every_seconds = self.params.quantum_seconds
         self._curves = new_curves(0)
 
@@ -52,6 +53,7 @@ class SLAQ(Scheduler):
         learn_from_losses(state, active, self._curves, True)
         levels = np.empty(int(state.jobs["replicas"][active].sum()))
         slaq_levels(state, active, self._curves, self.params.quantum_seconds, levels)
+        put_starved_first(state, active, levels, self.params.patience_hours)
         share_out(cluster, active, levels, True, self.params.quantum_seconds)
 
 

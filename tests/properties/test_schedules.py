@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_every_job_ends_once_and_everything_adds_up(name: str, sharing: bool, se
 def test_looking_changes_nothing(name: str, seed: int) -> None:
     """Jobs are brought up to date at every round, or only when something happens to them: the same outcome.
 
-    MLF-H and SRTF decide by what they see, so for them the same rounds are played and settled once more.
+    The others decide by what they see, so for them the same rounds are played and settled once more.
     """
     one = play(instance(seed, sharing=True), name)
     other = instance(seed, sharing=True)
@@ -126,14 +127,16 @@ def finish(cluster: SimulatedCluster, scheduler: Scheduler, rounds: float = np.i
 @some
 @given(seed=seeds, rounds=st.integers(0, 40))
 def test_a_copy_taken_in_the_middle_goes_on_the_same_way(name: str, seed: int, rounds: int) -> None:
-    """`State.copy` and `restore` hold all there is: nothing hides outside the arrays."""
+    """`State.copy` and `restore` hold all there is, but for what a scheduler has learned and takes along itself."""
     cluster = instance(seed, sharing=True)
-    finish(cluster, scheduler_of(name), rounds)
-    middle = cluster.state.copy()
-    finish(cluster, scheduler_of(name))
+    scheduler = scheduler_of(name)
+    scheduler.reset(cluster)
+    finish(cluster, scheduler, rounds)
+    middle, scheduler_then = cluster.state.copy(), deepcopy(scheduler)
+    finish(cluster, scheduler)
     reference = digest(cluster)
     cluster.state.restore(middle)
-    finish(cluster, scheduler_of(name))
+    finish(cluster, scheduler_then)
     assert digest(cluster) == reference
 
 

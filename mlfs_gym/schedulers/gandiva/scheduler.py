@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from mlfs_gym.cluster.arrays import Array, State
+from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.schedulers.base import Scheduler
@@ -63,12 +63,12 @@ class Gandiva(Scheduler):
         take_turns(state, active, p.quantum_seconds, turns, since)
         order = active[np.lexsort((active, since, turns))]
         unpack(state, p.slowdown_limit, p.migration_cooldown_seconds)
-        suspended = active[turns == SUSPENDED]
-        if len(suspended):
-            head = int(order[int((turns == IN_ITS_SLICE).sum())])
+        head = NONE
+        if (turns == SUSPENDED).any():
+            head = int(order[(turns == IN_ITS_SLICE).sum()])
             defragment(state, head, p.migration_cooldown_seconds, cluster.hosts_scratch)
         levels = np.empty(int(state.jobs["replicas"][order].sum()))
-        gandiva_levels(state, order, levels)
+        gandiva_levels(state, order, head, levels)
         share_out(cluster, order, levels, False, p.quantum_seconds)
 
 
@@ -98,12 +98,16 @@ def take_turns(state: State, active: Array, quantum: float, turns: Array, since:
 
 
 @kernel
-def gandiva_levels(state: State, order: Array, levels: Array) -> None:
+def gandiva_levels(state: State, order: Array, head: int, levels: Array) -> None:
     """In turn: what runs keeps its replicas, what is suspended gets all of its own; only then does anything grow.
+
+    The first replica of the job that has been suspended longest comes before all: if it is wide, jobs that are in their
+    slices must not begin new ones until it fits.
 
     Args:
         state: the cluster.
         order: shape (n,), active jobs by turn.
+        head: the job that has been suspended longest, NONE if none is.
         levels: shape (sum of replicas,), receives the levels.
     """
     unit = 0
@@ -113,4 +117,6 @@ def gandiva_levels(state: State, order: Array, levels: Array) -> None:
             levels[unit] = position
             if row.running_replicas > 0 and replica >= row.running_replicas:
                 levels[unit] += order.shape[0]
+            if replica == 0 and order[position] == head:
+                levels[unit] = -1.0
             unit += 1

@@ -147,8 +147,8 @@ def _clear_servers(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     victims = np.empty(state.clock[0].num_running, np.int64)
     taken = 0
     fits = False
-    for server in order:
-        for victim in _candidates_on(state, job, plan, server):
+    for cleared in order:
+        for victim in _candidates_on(state, job, plan, int(cleared)):
             known = False
             for index in range(taken):
                 known = known or victims[index] == victim
