@@ -63,17 +63,21 @@ def test_values_that_rise_give_a_curve_that_does_not() -> None:
 
 
 def test_later_values_weigh_more() -> None:
-    # The same disturbance moves the curve there more when it is one of the latest values.
-    iterations = [float(k) for k in range(16)]
-    values = [1.0 / (0.1 * k + 0.5) for k in iterations]
+    # Values that rise give a constant, whose least-squares problem has a solution on one line.
+    values = np.array([1.0] * 8 + [2.0] * 8)
 
-    def moved(disturbed: int) -> float:
-        wrong = [value * (1.05 if k == disturbed else 1.0) for k, value in enumerate(values)]
-        at = float(disturbed)
-        return abs(predicted(fitted(iterations, wrong), 0, at) - predicted(fitted(iterations, values), 0, at)) / at
+    def constant(fading: float) -> float:
+        weights = fading ** np.arange(15.0, -1.0, -1.0)
+        candidates = []
+        for floor in np.arange(10) / 10.0:
+            gap = values - floor
+            level = (weights * gap**4).sum() / (weights * gap**3).sum() + floor
+            candidates.append(((weights * (level - values) ** 2).sum(), level))
+        return float(min(candidates)[1])
 
-    late, early = moved(14) * 14.0 / values[14], moved(5) * 5.0 / values[5]
-    assert late > 1.5 * early
+    curves = fitted([float(k) for k in range(16)], values.tolist())
+    assert predicted(curves, 0, 20.0) == pytest.approx(constant(0.9))
+    assert constant(0.9) > constant(1.0) + 0.02
 
 
 def test_too_few_values_give_no_curve() -> None:
