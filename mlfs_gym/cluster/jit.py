@@ -32,12 +32,22 @@ def package_stamp() -> str:
     return digest.hexdigest()
 
 
+class _PackageIndex(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's index of the machine code of a kernel, which survives upgrades of the package."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except (ImportError, AttributeError):  # it names a class that has moved since: old code, to be replaced
+            return {}
+
+
 class _PackageCache(FunctionCache):  # type: ignore[misc]
     """Numba's on-disk cache, dated by the whole package."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file = IndexDataCacheFile(
+        self._cache_file = _PackageIndex(
             cache_path=self._cache_path, filename_base=self._impl.filename_base, source_stamp=package_stamp()
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -45,3 +46,15 @@ def test_a_change_in_any_kernel_file_makes_all_cached_code_stale(
     assert stamp() == before
     (tmp_path / "sim" / "kernels.py").write_text("x = 2\n")
     assert stamp() != before
+
+
+def test_code_of_a_class_that_has_moved_is_compiled_anew(tmp_path: Path) -> None:
+    expected = run_python(USE, tmp_path).stdout
+    for index in tmp_path.rglob("*.nbi"):
+        with index.open("rb") as file:
+            version = pickle.load(file)
+        # What pickle writes for a class: module and name.
+        index.write_bytes(pickle.dumps(version) + b"cmlfs_gym.no_such_module\nState\n.")
+    assert run_python(CHECK, tmp_path).stdout.strip() == "False"
+    assert run_python(USE, tmp_path).stdout == expected
+    assert run_python(CHECK, tmp_path).stdout.strip() == "True"
