@@ -44,7 +44,10 @@ class JobMix(Settings):
     deadline_hours: Range = Field(default=(0.5, 24.0), description="t_r: deadline at least this after arrival (paper)")
     max_iterations: tuple[int, int] = Field(default=(50, 200), description="I_max, epochs")
     required_at: Range = Field(default=(0.5, 0.9), description="the accuracy after this part of I_max is required")
-    link_megabytes: Range = Field(default=(50.0, 100.0), description="per iteration between two tasks (paper)")
+    link_megabytes: Range = Field(default=(50.0, 100.0), description="per exchange between two tasks (paper)")
+    exchange_seconds: float = Field(
+        default=5.0, gt=0, le=1e9, description="tasks exchange once in so much ideal run time, at least once an iteration"
+    )
     data_megabytes: Range = Field(default=(100.0, 1000.0), description="training data (paper)")
     max_partitions: int = Field(default=4, ge=1, le=64, description="a model is cut into at most so many partitions")
     parameter_server_share: float = Field(
@@ -119,7 +122,8 @@ def fill(
     option = rng.integers(0, 3, jobs)
     overfits = rng.random(jobs) < mix.overfit_share
     start = rng.uniform(*mix.overfit_at, jobs) * iterations
-    link = rng.uniform(*mix.link_megabytes, jobs) * 1e6
+    exchanges = np.maximum(1.0, np.rint(run_time / iterations / mix.exchange_seconds))
+    link = rng.uniform(*mix.link_megabytes, jobs) * 1e6 * exchanges
     return JobColumns(
         arrival=arrival,
         run_time=run_time,
