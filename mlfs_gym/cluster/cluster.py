@@ -130,6 +130,17 @@ class Cluster(ABC):
         """Bring progress, losses and accuracies of all active jobs up to now."""
 
     @abstractmethod
+    def reports(self, seen: Array) -> tuple[Array, Array, Array]:
+        """What active jobs have reported after iterations that are already known.
+
+        Args:
+            seen: shape (J,), whole iterations of each job that are known.
+
+        Returns:
+            Jobs (int64), losses and accuracies, each of shape (n,); the iterations of a job in order.
+        """
+
+    @abstractmethod
     def apply(self) -> None:
         """Make the decisions of this round take effect."""
 

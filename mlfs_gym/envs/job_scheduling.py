@@ -16,14 +16,17 @@ from mlfs_gym.config import ClusterConfig, RewardWeights, SimulationConfig
 from mlfs_gym.envs.encoder import new_buffers
 from mlfs_gym.envs.features import observation_shapes
 from mlfs_gym.envs.layout import Layout, WindowConfig
-from mlfs_gym.envs.play import DECIDING, expert, pass_time, play, show
+from mlfs_gym.envs.play import DECIDING, expert, play, show
 from mlfs_gym.envs.presets import Preset, WorkloadSource, preset_named, workload_source
 from mlfs_gym.envs.rendering import EpisodeRenderer, available_modes, check_mode
 from mlfs_gym.envs.reward import DenseReward, PaperReward, objective
+from mlfs_gym.envs.rounds import pass_time
 from mlfs_gym.envs.snapshot import Snapshot
 from mlfs_gym.envs.window import new_window
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.report.metrics import metrics
+from mlfs_gym.schedulers.mlf_c.control import new_control
+from mlfs_gym.schedulers.mlf_c.params import MLFCParams
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
 from mlfs_gym.sim.engine import DONE, LIMIT
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
@@ -115,11 +118,13 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         jobs: number of jobs.
         sharing: True if several tasks may share a GPU; None for the preset's setting.
         preemption: True to add preempt actions.
+        load_control: True to let MLF-C end jobs early, as their owners permit, whatever the agent does.
         end_round: when the round may be ended, see above.
         reward: "dense" or "paper".
         reward_weights: `RewardWeights`, or a mapping: jct, deadline, bandwidth, guarantee, accuracy.
         window: `WindowConfig`, or a mapping: slots, candidates, moves, running.
         mlf_h: `MLFHParams` of the expert and of the placement rules, or a mapping.
+        mlf_c: `MLFCParams` of the load control, or a mapping. Migration is the agent's own.
         max_episode_steps: truncates after so many steps, with metrics. (`gym.make` keeps the argument of this name for
             its own wrapper, which knows no metrics; construct the class, or read `report.metrics.metrics` yourself.)
         render_mode: "ansi", "rgb_array" or, with the extra `human` (pygame), "human".
@@ -144,11 +149,13 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         jobs: int | None = None,
         sharing: bool | None = None,
         preemption: bool = False,
+        load_control: bool = False,
         end_round: Literal["always", "when_blocked"] = "always",
         reward: Literal["dense", "paper"] = "dense",
         reward_weights: RewardWeights | Mapping[str, Any] | None = None,
         window: WindowConfig | Mapping[str, Any] | None = None,
         mlf_h: MLFHParams | Mapping[str, Any] | None = None,
+        mlf_c: MLFCParams | Mapping[str, Any] | None = None,
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
     ) -> None:
@@ -170,6 +177,10 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         self.mlf_h_params = MLFHParams.parse(
             mlf_h, move_candidates=self.window_config.moves
         )  # so that the expert's move is always on offer
+        self.load_control = load_control
+        self.mlf_c_params = MLFCParams.parse(mlf_c)
+        if self.mlf_c_params.opt_stop != "optimal_stopping":
+            raise SettingsError("mlf_c.opt_stop: found 'learning_curve', expected 'optimal_stopping' in an environment")
         self.max_episode_steps = max_episode_steps
         self.render_mode = render_mode
         self.layout = Layout.of(self.window_config, preemption)
@@ -217,7 +228,8 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         self._steps = 0
         self._invalid_actions = 0
         self._reward = self._reward_type(state, self.reward_weights)
-        pass_time(state, self._window)
+        self._control = new_control(state.jobs if self.load_control else state.jobs[:0], self.mlf_c_params)
+        pass_time(state, self._window, self._control)
         self._show()
         # Nothing has been decided yet, but jobs may have waited for their first round.
         self._carried: dict[str, float] | None = self._reward.step(state)
@@ -243,6 +255,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         reason = play(
             state,
             self._window,
+            self._control,
             self._params,
             self._facts,
             number,
@@ -317,6 +330,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         return Snapshot(
             state=self.cluster.state.copy(),
             blocked=self._window.blocked.copy(),
+            control=self._control.copy(),
             accounts=self._reward.accounts(),
             carried=self._carried,
             steps=self._steps,
@@ -330,6 +344,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
             raise ValueError("restore_state: the snapshot is of another episode")
         state.restore(snapshot.state)
         self._window.blocked[:] = snapshot.blocked
+        self._control.restore(snapshot.control)
         self._reward.restore(snapshot.accounts)
         self._carried, self._steps = snapshot.carried, snapshot.steps
         self._invalid_actions = snapshot.invalid_actions

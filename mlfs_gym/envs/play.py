@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.decisions import evict_job, place_replica
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.envs.encoder import Buffers, encode
+from mlfs_gym.envs.rounds import pass_time
 from mlfs_gym.envs.window import EXPERT_CANDIDATE, EXPERT_SLOT, Window, fill_mask, look
+from mlfs_gym.schedulers.mlf_c.control import LoadControl
 from mlfs_gym.schedulers.mlf_h.decide import carry_out_move, next_move
 from mlfs_gym.schedulers.mlf_h.placement import hosting_limit, hosts_from
-from mlfs_gym.sim.engine import LIMIT, ROUND, STUCK, advance, begin_round
-from mlfs_gym.sim.progress import observe
-from mlfs_gym.sim.refresh import refresh
 
 DECIDING: Final = -1  # the round goes on
 
@@ -24,6 +21,7 @@ DECIDING: Final = -1  # the round goes on
 def play(
     state: State,
     window: Window,
+    control: LoadControl,
     params: Array,
     facts: Array,
     action: int,
@@ -36,6 +34,7 @@ def play(
     Args:
         state: the cluster.
         window: the offers that the action refers to; receives the new ones.
+        control: MLF-C, if it is on.
         params: shape (1,), dtype `mlf_h.params.PARAMS`.
         facts: see `encoder.encode`.
         action: number of an action; anything that is not valid ends the round.
@@ -48,28 +47,8 @@ def play(
     """
     reason = DECIDING
     if not _decide(state, window, params, action):
-        reason = pass_time(state, window)
+        reason = pass_time(state, window, control)
     show(state, window, params, facts, end_when_blocked, mask, out)
-    return reason
-
-
-@kernel
-def pass_time(state: State, window: Window) -> int:
-    """End the round: decisions take effect, and time passes until the next round or the end."""
-    refresh(state, window.scratch)
-    reason = advance(state, window.scratch, np.inf, False)
-    if reason == STUCK:
-        # Only an agent that ignores its mask gets here. It gets a round later what it could have had now.
-        clock = state.clock[0]
-        later = clock.time + clock.round_seconds
-        if later > clock.time_limit:
-            return LIMIT
-        clock.jct_integral += clock.num_active * clock.round_seconds
-        clock.time = later
-        begin_round(state)
-        reason = ROUND
-    window.blocked[:] = 0
-    observe(state)
     return reason
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlfs_gym.cluster.arrays import Array, State
+from mlfs_gym.schedulers.mlf_c.control import LoadControl
 
 
 @dataclass(frozen=True)
@@ -14,6 +15,7 @@ class Snapshot:
     Attributes:
         state: copy of the cluster's arrays.
         blocked: shape (J,), jobs known not to fit in the open round.
+        control: what MLF-C knows.
         accounts: what the reward had counted, see `reward.Reward.accounts`.
         carried: reward of the time before the first decision, where it is still to be paid.
         steps: so far.
@@ -22,6 +24,7 @@ class Snapshot:
 
     state: State
     blocked: Array
+    control: LoadControl
     accounts: Array
     carried: dict[str, float] | None
     steps: int

@@ -27,6 +27,8 @@ _BUILT_IN = {
     "optimus": "mlfs_gym.schedulers.optimus:Optimus",
 }
 
+_LOAD_CONTROL = "+mlf_c"
+
 
 def scheduler_names() -> list[str]:
     """Names that `make_scheduler` knows."""
@@ -37,16 +39,23 @@ def make_scheduler(name: str) -> Scheduler:
     """A new scheduler.
 
     Args:
-        name: one of `scheduler_names`, or ``module:Class`` for a class of your own without required arguments.
+        name: one of `scheduler_names`, or ``module:Class`` for a class of your own without required arguments; with
+            ``+mlf_c`` behind it, load control around that scheduler.
 
     Raises:
         SettingsError: if there is no such scheduler.
     """
+    if name.endswith(_LOAD_CONTROL):
+        from mlfs_gym.schedulers.mlf_c.scheduler import MLFC
+
+        return MLFC(make_scheduler(name.removesuffix(_LOAD_CONTROL)))
     path = _BUILT_IN.get(name, name)
     module_name, _, class_name = path.partition(":")
     if not class_name:
         known = ", ".join(_BUILT_IN)
-        raise SettingsError(f"scheduler: found '{name}', expected one of {known}, or module:Class")
+        raise SettingsError(
+            f"scheduler: found '{name}', expected one of {known}, or module:Class, each also with {_LOAD_CONTROL}"
+        )
     try:
         made = getattr(importlib.import_module(module_name), class_name)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:

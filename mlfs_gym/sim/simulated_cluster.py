@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.cluster.build import new_state
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.cluster.jit import say_if_first_compilation
@@ -14,6 +15,7 @@ from mlfs_gym.config import ClusterConfig, SimulationConfig
 from mlfs_gym.sim.engine import advance
 from mlfs_gym.sim.progress import observe
 from mlfs_gym.sim.refresh import refresh
+from mlfs_gym.sim.reports import new_reports
 from mlfs_gym.workloads.validation import validate
 from mlfs_gym.workloads.workload import Workload
 
@@ -56,6 +58,11 @@ class SimulatedCluster(Cluster):
     def observe(self) -> None:
         """Bring progress, losses and accuracies of all active jobs up to now."""
         observe(self.state)
+
+    def reports(self, seen: Array) -> tuple[Array, Array, Array]:
+        """Losses and accuracies of iterations that are not yet known, see `Cluster.reports`."""
+        jobs, losses, accuracies = new_reports(self.state, seen)
+        return jobs, losses, accuracies
 
     def apply(self) -> None:
         """Make the decisions of this round take effect."""

@@ -60,6 +60,12 @@ def mlf_h_round(state: State, params: Array, hosts: Array, scratch: Array) -> No
         while ideal_hosts(state, job, params, hosts):
             if not place_replica(state, job, hosts):
                 break
+    migrate(state, params)
+
+
+@kernel
+def migrate(state: State, params: Array) -> None:
+    """Move tasks out of overloaded servers while it pays."""
     while True:
         task, server = next_move(state, params)
         if task == NONE or not carry_out_move(state, task, server, params):
