@@ -67,7 +67,7 @@ class ClusterConfig(Settings):
     cpu_cores: float = Field(default=32.0, gt=0, le=100_000, description="CPU cores of a server (p3.8xlarge: 32)")
     memory_gib: float = Field(default=244.0, gt=0, le=1e6, description="host memory of a server (p3.8xlarge: 244 GiB)")
     nic_gbit_per_s: float = Field(
-        default=2.5, gt=0, le=1e6, description="network bandwidth of a server that training traffic gets"
+        default=10.0, gt=0, le=1e6, description="network bandwidth of a server (p3.8xlarge: 10 Gbit/s)"
     )
 
     @property

@@ -21,7 +21,7 @@ def usable_gpus(state: State, task: int, server: int) -> int:
     An empty GPU takes it if its memory does. A shared one also needs room for the compute, and the
     server for the CPU: sharing should fill gaps, not slow everybody down.
     """
-    count = _usable_gpus(state, task, server)
+    count = _usable_gpus(state, task, server, False)
     host = state.servers[server]
     row = state.tasks[task]
     if row.memory > 0:
@@ -30,13 +30,13 @@ def usable_gpus(state: State, task: int, server: int) -> int:
 
 
 @kernel
-def _usable_gpus(state: State, task: int, server: int) -> int:
-    """The same, host memory aside: partitions may need different amounts of it."""
+def _usable_gpus(state: State, task: int, server: int, empty_only: bool) -> int:
+    """The same, host memory aside: partitions may need different amounts of it. Empty GPUs alone if asked for."""
     host = state.servers[server]
     row = state.tasks[task]
     count = 0
     for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
-        if gpu_takes(state, task, gpu):
+        if gpu_takes(state, task, gpu) and not (empty_only and state.gpus[gpu].num_tasks > 0):
             count += 1
     if state.clock[0].sharing == 1 and host.num_tasks > 0 and row.cpu_demand > 0:
         count = min(count, max(0, host.cpu - host.cpu_used) // row.cpu_demand)
@@ -58,6 +58,12 @@ def gpu_takes(state: State, task: int, gpu: int) -> bool:
 @kernel
 def take(state: State, first: int, begin: int, count: int, server: int, hosts: Array) -> int:
     """Give up to `count` partitions from `begin` on the least used GPUs of a server. Returns how many."""
+    return _take(state, first, begin, count, server, False, hosts)
+
+
+@kernel
+def _take(state: State, first: int, begin: int, count: int, server: int, empty_only: bool, hosts: Array) -> int:
+    """The same, from empty GPUs alone if asked to."""
     host = state.servers[server]
     memory = host.memory_used
     cpu = host.cpu_used
@@ -70,7 +76,7 @@ def take(state: State, first: int, begin: int, count: int, server: int, hosts: A
             return partition - begin
         best = NONE
         for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
-            if not gpu_takes(state, first + partition, gpu):
+            if not gpu_takes(state, first + partition, gpu) or (empty_only and state.gpus[gpu].num_tasks > 0):
                 continue
             taken = False
             for earlier in range(begin, partition):
@@ -103,7 +109,9 @@ def consolidated_hosts(state: State, job: int, hosts: Array) -> bool:
     if _memory_forces_a_spread(state, first, row.partitions):
         found = _spread(state, first, row.partitions, hosts)
     else:
-        found = _consolidate(state, first, row.partitions, hosts)
+        sharing = state.clock[0].sharing == 1
+        found = sharing and _consolidate(state, first, row.partitions, True, hosts)
+        found = found or _consolidate(state, first, row.partitions, False, hosts)
     if found and needs_parameter_server(state, job):
         server_task = row.first_task + row.num_tasks - 1
         hosts[row.partitions] = _parameter_server_host(state, server_task, row.partitions, first, hosts)
@@ -112,24 +120,27 @@ def consolidated_hosts(state: State, job: int, hosts: Array) -> bool:
 
 
 @kernel
-def _consolidate(state: State, first: int, wanted: int, hosts: Array) -> bool:
-    """Wholly free servers for a gang larger than a server, then the best fit for all that remains."""
+def _consolidate(state: State, first: int, wanted: int, empty_only: bool, hosts: Array) -> bool:
+    """Wholly free servers for a gang larger than a server, then the best fit for all that remains.
+
+    With `empty_only`, from empty GPUs alone.
+    """
     largest = _largest_server(state)
     given = 0
     if wanted > largest:
         for server in range(state.servers.shape[0]):
             size = state.servers[server].num_gpus
             free = state.servers[server].num_tasks == 0
-            if free and wanted - given >= size and take(state, first, given, size, server, hosts) == size:
+            if free and wanted - given >= size and _take(state, first, given, size, server, empty_only, hosts) == size:
                 given += size
         if wanted - given >= largest:
             return False
     if given == wanted:
         return True
-    server = _best_fit_beside(state, first, given, wanted - given, hosts)
+    server = _best_fit_beside(state, first, given, wanted - given, empty_only, hosts)
     if server == NONE:
         return False
-    return take(state, first, given, wanted - given, server, hosts) == wanted - given
+    return _take(state, first, given, wanted - given, server, empty_only, hosts) == wanted - given
 
 
 @kernel
@@ -190,7 +201,7 @@ def _is_used(state: State, given: int, server: int, hosts: Array) -> bool:
 
 
 @kernel
-def _best_fit_beside(state: State, first: int, given: int, count: int, hosts: Array) -> int:
+def _best_fit_beside(state: State, first: int, given: int, count: int, empty_only: bool, hosts: Array) -> int:
     """The server with the fewest usable GPUs that takes the remainder, unused by the partitions before it.
 
     The lowest number among equals.
@@ -200,9 +211,9 @@ def _best_fit_beside(state: State, first: int, given: int, count: int, hosts: Ar
     for server in range(state.servers.shape[0]):
         if _is_used(state, given, server, hosts):
             continue
-        usable = _usable_gpus(state, first + given, server)
+        usable = _usable_gpus(state, first + given, server, empty_only)
         better = usable >= count and (best == NONE or usable < fewest)
-        if better and take(state, first, given, count, server, hosts) == count:
+        if better and _take(state, first, given, count, server, empty_only, hosts) == count:
             best = server
             fewest = usable
     return best

@@ -31,7 +31,7 @@ class MLFHParams(Settings):
         default=0.5, ge=0, description="least time to the deadline in eq. 4; 0: the letter"
     )
     overload_threshold: float = Field(
-        default=0.9, gt=0, le=10, description="hr: hosting may not push a utilisation above it"
+        default=1.0, gt=0, le=10, description="hr (paper: 0.9): hosting may not push a utilisation above it"
     )
     bandwidth_weight: float = Field(
         default=1.0, ge=0, description="weight of communication in the distances; 0: ablation"
@@ -43,7 +43,7 @@ class MLFHParams(Settings):
     )
     migration_cooldown_seconds: float = Field(default=1800.0, ge=0, description="a moved task stays at least this long")
     cost_benefit: bool = Field(default=True, description="move only if the speed gained outweighs the stall")
-    benefit_horizon_seconds: float = Field(default=1800.0, gt=0, description="how long a gain is counted at most")
+    benefit_horizon_seconds: float = Field(default=600.0, gt=0, description="how long a gain is counted at most")
     move_candidates: int = Field(
         default=4, ge=1, le=64, description="tasks considered for each move, the nearest to ideal"
     )
@@ -54,6 +54,7 @@ class MLFHParams(Settings):
         return cls(
             per_gpu=False,
             deadline_floor_hours=0.0,
+            overload_threshold=0.9,
             migrate_above=0.9,
             migration_cooldown_seconds=0.0,
             cost_benefit=False,
