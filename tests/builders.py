@@ -32,6 +32,8 @@ class J:
         gpu: demand in milli-GPU; cpu in milli-cores; nic in bytes/s; memory, gpu_memory in MiB.
         ps: True for a parameter server, with its own demands ps_cpu, ps_memory, ps_nic.
         shares: of the parameters; None: equal.
+        stop: what the owner picked: 0 all iterations, 1 OptStop, 2 required accuracy.
+        stop_limit: the furthest downgrade that the owner permits.
         ideal: s per iteration; None: the critical path of compute.
     """
 
@@ -56,6 +58,8 @@ class J:
     deadline: float = 1e8
     urgency: float = 5.0
     required: float = 0.5
+    stop: int = 0
+    stop_limit: int = 0
     loss_start: float = 2.0
     loss_floor: float = 0.0
     scale: float = 10.0
@@ -100,6 +104,8 @@ def _fill_job(row: Any, job: J) -> None:
         "deadline": job.deadline,
         "urgency": job.urgency,
         "required_accuracy": job.required,
+        "stop_option": job.stop,
+        "stop_option_limit": max(job.stop, job.stop_limit),
         "replicas": job.replicas,
         "partitions": job.partitions,
         "parameter_server": job.ps,
@@ -249,4 +255,5 @@ def _random_job(rng: np.random.Generator, arrival: float, gpus: int) -> J:
         noise=float(rng.choice([0.0, 0.02])),
     )
     run_time = job.ideal_iteration * iterations
-    return replace(job, deadline=arrival + float(rng.uniform(0.8, 6.0)) * run_time)
+    stop, stop_limit = sorted(rng.integers(0, 3, 2).tolist())
+    return replace(job, deadline=arrival + float(rng.uniform(0.8, 6.0)) * run_time, stop=stop, stop_limit=stop_limit)

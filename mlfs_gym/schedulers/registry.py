@@ -52,10 +52,8 @@ def make_scheduler(name: str) -> Scheduler:
     path = _BUILT_IN.get(name, name)
     module_name, _, class_name = path.partition(":")
     if not class_name:
-        known = ", ".join(_BUILT_IN)
-        raise SettingsError(
-            f"scheduler: found '{name}', expected one of {known}, or module:Class, each also with {_LOAD_CONTROL}"
-        )
+        known = f"{', '.join(_BUILT_IN)}, or module:Class, each also with {_LOAD_CONTROL} behind it"
+        raise SettingsError(f"scheduler: found '{name}', expected one of {known}")
     try:
         made = getattr(importlib.import_module(module_name), class_name)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:

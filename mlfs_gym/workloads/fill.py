@@ -46,7 +46,10 @@ class JobMix(Settings):
     required_at: Range = Field(default=(0.5, 0.9), description="the accuracy after this part of I_max is required")
     link_megabytes: Range = Field(default=(50.0, 100.0), description="per exchange between two tasks (paper)")
     exchange_seconds: float = Field(
-        default=4.0, gt=0, le=1e9, description="tasks exchange once in so much ideal run time, at least once an iteration"
+        default=4.0,
+        gt=0,
+        le=1e9,
+        description="of ideal run time between exchanges; at least one in each iteration",
     )
     data_megabytes: Range = Field(default=(100.0, 1000.0), description="training data (paper)")
     max_partitions: int = Field(default=4, ge=1, le=64, description="a model is cut into at most so many partitions")

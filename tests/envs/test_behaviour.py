@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 
 import mlfs_gym  # noqa: F401  (registers)
+from mlfs_gym.cluster.arrays import STOPPED
 from mlfs_gym.envs.features import as_rows, feature_names, observation_shapes
 from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
 from mlfs_gym.envs.wrappers import ActionMaskObservation
 from mlfs_gym.errors import SettingsError
+from mlfs_gym.report.metrics import metrics
+from mlfs_gym.schedulers import make_scheduler
+from mlfs_gym.sim.run import run
 from mlfs_gym.workloads import make_workload
 from tests.envs.episodes import expert, play_episode, random_valid
 from tests.envs.equality import assert_same
@@ -216,3 +220,38 @@ def test_the_mask_can_stand_in_the_observation() -> None:
     observation, info = env.reset(seed=0)
     assert env.observation_space.contains(observation)
     assert np.array_equal(observation["action_mask"], info["action_mask"])
+
+
+def test_load_control_ends_jobs_early_and_the_expert_is_then_mlf_h_inside_mlf_c() -> None:
+    env = JobSchedulingEnv(jobs=40, load_control=True)
+    *_, info = play_episode(env, expert, seed=5)
+    cluster = env.fresh_cluster()
+    run(cluster, make_scheduler("mlf_h+mlf_c"))
+    assert (cluster.jobs["status"] == STOPPED).any()
+    expected = metrics(cluster.state)
+    for name in set(expected) - {"rounds"}:
+        assert info["metrics"][name] == expected[name], name
+
+
+def test_a_restored_episode_remembers_what_load_control_has_seen() -> None:
+    env = JobSchedulingEnv(jobs=30, load_control=True)
+    env.reset(seed=3)
+    for _ in range(40):
+        env.step(env.expert_action())
+    snapshot = env.clone_state()
+    endings = []
+    for _ in range(2):
+        env.restore_state(snapshot)
+        done = False
+        while not done:
+            _, _, terminated, truncated, info = env.step(env.expert_action())
+            done = terminated or truncated
+        endings.append(info["metrics"])
+    assert endings[0] == endings[1]
+
+
+def test_load_control_takes_settings() -> None:
+    with pytest.raises(SettingsError, match="overload_degree"):
+        JobSchedulingEnv(load_control=True, mlf_c={"overload_degree": -1.0})
+    with pytest.raises(SettingsError, match="learning_curve"):
+        JobSchedulingEnv(load_control=True, mlf_c={"opt_stop": "learning_curve"})

@@ -19,7 +19,7 @@ from tests.builders import random_workload
 
 FILE = Path(__file__).with_name("metrics.json")
 
-SCHEDULERS = (*scheduler_names(), "mlf_h paper")
+SCHEDULERS = (*scheduler_names(), "mlf_h paper", "mlf_h+mlf_c", "fifo+mlf_c", "fair+mlf_c", "gandiva+mlf_c")
 WORKLOADS = ("small", "random")
 SEED = 2020
 

@@ -16,7 +16,7 @@ from mlfs_gym.sim.run import run
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
 from tests.builders import contents, random_workload
 
-SCHEDULERS = (*scheduler_names(), "mlf_h paper")
+SCHEDULERS = (*scheduler_names(), "mlf_h paper", *(f"{name}+mlf_c" for name in scheduler_names()))
 
 
 def scheduler_of(name: str) -> Scheduler:

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlfs_gym.cluster.arrays import FINISHED
+from mlfs_gym.cluster.arrays import FINISHED, STOP_FIXED, STOPPED
 from mlfs_gym.report.metrics import metrics
 from mlfs_gym.schedulers import Scheduler
 from mlfs_gym.sim.engine import ROUND
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
+from mlfs_gym.workloads.curves import accuracy, best_iteration
 from tests.properties.play import SCHEDULERS, digest, instance, play, scheduler_of
 
 GRID = 1e-6  # s: times are rounded to it
@@ -28,11 +29,16 @@ every_scheduler = pytest.mark.parametrize("name", SCHEDULERS)
 both_ways = pytest.mark.parametrize("sharing", [True, False], ids=["shared", "exclusive"])
 
 
-def check_end(cluster: SimulatedCluster) -> None:
-    """Every job ended once, with all of its work done, and nothing is left behind."""
+def check_end(cluster: SimulatedCluster, load_control: bool) -> None:
+    """Every job ended once, with all of its work done or stopped as its owner permits, and nothing is left behind."""
     jobs, clock = cluster.jobs, cluster.state.clock[0]
-    assert (jobs["status"] == FINISHED).all()
-    assert (jobs["progress"] == jobs["max_iterations"]).all()
+    stopped, finished = jobs[jobs["status"] == STOPPED], jobs[jobs["status"] == FINISHED]
+    assert len(stopped) + len(finished) == len(jobs)
+    assert (finished["progress"] == finished["max_iterations"]).all()
+    assert load_control or len(stopped) == 0
+    assert (stopped["stop_option_limit"] > STOP_FIXED).all()
+    best = np.array([accuracy(row, min(best_iteration(row), row["progress"])) for row in stopped])
+    assert (best >= stopped["required_accuracy"] - 1e-9).all(), "stopped below the required accuracy"
     assert (jobs["first_start"] >= jobs["arrival"]).all()
     assert (jobs["finish"] > jobs["first_start"]).all()
     assert (clock["num_done"], clock["num_active"], clock["num_running"], clock["num_waiting"]) == (len(jobs), 0, 0, 0)
@@ -48,7 +54,7 @@ def check_end(cluster: SimulatedCluster) -> None:
 def check_work(cluster: SimulatedCluster) -> None:
     """Nobody gets more than GPUs of speed 1 can give, and time is either waiting or service."""
     jobs = cluster.jobs
-    ideal = jobs["max_iterations"] * jobs["ideal_iteration_time"] * jobs["num_gpus"]
+    ideal = jobs["progress"] * jobs["ideal_iteration_time"] * jobs["num_gpus"]
     slack = GRID * jobs["num_gpus"]
     assert (jobs["attained_service"] >= ideal * (1 - 1e-9) - slack).all()
     in_system = jobs["finish"] - jobs["arrival"]
@@ -88,7 +94,7 @@ def check_accounts(cluster: SimulatedCluster) -> None:
 @given(seed=seeds)
 def test_every_job_ends_once_and_everything_adds_up(name: str, sharing: bool, seed: int) -> None:
     cluster = play(instance(seed, sharing=sharing), name)
-    check_end(cluster)
+    check_end(cluster, name.endswith("+mlf_c"))
     check_work(cluster)
     check_accounts(cluster)
 

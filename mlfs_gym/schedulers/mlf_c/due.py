@@ -28,12 +28,12 @@ class Due:
 
         Args:
             cluster: the cluster.
-            stopped: jobs that the wrapper has ended in this round.
+            stopped: jobs that the wrapper has ended in this round; they no longer are in the cluster.
         """
         clock = cluster.state.clock[0]
-        # Jobs that the wrapper stopped are no news: the scheduler had its turn when they made room.
-        happening = (int(clock["num_done"]) - self._stopped, int(clock["next_arrival"]), int(clock["period"]))
+        # Jobs that the wrapper stopped in earlier rounds are no news: the scheduler had its turn when they made room.
         self._stopped += stopped
+        happening = (int(clock["num_done"]) - self._stopped, int(clock["next_arrival"]), int(clock["period"]))
         news = stopped > 0 or happening != self._last_happening
         anything_to_do = clock["num_waiting"] > 0 or any_overloaded(cluster.state, OVERLOADED_ABOVE)
         woken = cluster.time >= self._last_turn + self._scheduler.wake_every_seconds

@@ -14,7 +14,6 @@ from mlfs_gym.schedulers.mlf_c.predicting import PredictingStops
 from mlfs_gym.schedulers.mlf_h.decide import migrate
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
 
-
 SUFFIX = "+mlf_c"
 """Added to a scheduler's name."""
 
@@ -58,6 +57,8 @@ class MLFC(Scheduler):
         if self._predicting is not None:
             self._predicting.learn(self.control.learnt, jobs, accuracies)
         stopped = control_load(cluster.state, self.control)
+        if stopped > 0:
+            cluster.apply()  # the scheduler inside sees the room, and not the jobs that have ended
         if self._due.now(cluster, stopped):
             self.scheduler.schedule(cluster)
             if self.params.migrate:
