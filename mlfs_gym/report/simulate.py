@@ -36,14 +36,19 @@ class Result:
     Attributes:
         cluster: as it was at the end; ``cluster.jobs`` has every column there is.
         scheduler: name of the scheduler.
-        scheduler_ms_per_round: median wall-clock time of a round's decisions (the first one may have to compile).
+        scheduler_seconds: wall-clock time of each round's decisions.
         reached_limit: True if the time limit ended the run before the last job.
     """
 
     cluster: SimulatedCluster
     scheduler: str
-    scheduler_ms_per_round: float
+    scheduler_seconds: list[float]
     reached_limit: bool
+
+    @property
+    def scheduler_ms_per_round(self) -> float:
+        """Median wall-clock time of a round's decisions: the first one may have had to compile."""
+        return 1e3 * float(np.median(self.scheduler_seconds)) if self.scheduler_seconds else 0.0
 
     @cached_property
     def metrics(self) -> dict[str, float]:
@@ -124,8 +129,7 @@ def simulate(
         raise SettingsError(f"workload: found {jobs!r}, expected a name or a mlfs_gym.workloads.Workload")
     simulated = SimulatedCluster(jobs, cluster, simulation, int(seed))
     record = run(simulated, chosen if on_round is None else _Watched(chosen, on_round))
-    seconds = record.scheduler_seconds
-    return Result(simulated, chosen.name, 1e3 * float(np.median(seconds)) if seconds else 0.0, record.reached_limit)
+    return Result(simulated, chosen.name, record.scheduler_seconds, record.reached_limit)
 
 
 def check_seed(seed: object) -> None:

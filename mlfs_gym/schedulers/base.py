@@ -26,11 +26,14 @@ class Scheduler(ABC):
             brings them up to date before each round.
         wake_every_seconds: it wants a round at least this often while jobs are active; inf: only when
             something has happened.
+        shares_gpus: True if several tasks share a GPU in its paper: which of the two settings of a comparison is "as
+            published". Whether GPUs are shared in a run is up to `SimulationConfig.sharing`.
     """
 
     name: str = "unnamed"
     observes: bool = True
     wake_every_seconds: float = math.inf
+    shares_gpus: bool = False
 
     def reset(self, cluster: Cluster) -> None:
         """Called once before the first round of a run; forget everything."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from mlfs_gym.errors import SettingsError
+from mlfs_gym.schedulers.ablations import MLF_H_WITHOUT
 from mlfs_gym.schedulers.base import Scheduler
 
 _BUILT_IN = {
@@ -39,8 +40,8 @@ def make_scheduler(name: str) -> Scheduler:
     """A new scheduler.
 
     Args:
-        name: one of `scheduler_names`, or ``module:Class`` for a class of your own without required arguments; with
-            ``+mlf_c`` behind it, load control around that scheduler.
+        name: one of `scheduler_names` or of `mlfs_gym.schedulers.ablations`, or ``module:Class`` for a class of your own
+            without required arguments; with ``+mlf_c`` behind it, load control around that scheduler.
 
     Raises:
         SettingsError: if there is no such scheduler.
@@ -49,6 +50,12 @@ def make_scheduler(name: str) -> Scheduler:
         from mlfs_gym.schedulers.mlf_c.scheduler import MLFC
 
         return MLFC(make_scheduler(name.removesuffix(_LOAD_CONTROL)))
+    if name in MLF_H_WITHOUT:
+        from mlfs_gym.schedulers.mlf_h.scheduler import MLFH
+
+        ablated = MLFH(MLF_H_WITHOUT[name])
+        ablated.name = name
+        return ablated
     path = _BUILT_IN.get(name, name)
     module_name, _, class_name = path.partition(":")
     if not class_name:

@@ -51,6 +51,7 @@ class Gandiva(Scheduler):
     """
 
     name = "gandiva"
+    shares_gpus = True
 
     def __init__(self, params: GandivaParams | Mapping[str, Any] | None = None) -> None:
         self.params = GandivaParams.parse(params)

@@ -40,6 +40,7 @@ class MLFC(Scheduler):
         self.scheduler = scheduler
         self.params = MLFCParams.parse(params)
         self.name = f"{scheduler.name}{SUFFIX}"
+        self.shares_gpus = scheduler.shares_gpus
         self._migration = MLFHParams().record()
 
     def reset(self, cluster: Cluster) -> None:

@@ -21,6 +21,7 @@ class MLFH(Scheduler):
     """
 
     name = "mlf_h"
+    shares_gpus = True
 
     def __init__(self, params: MLFHParams | Mapping[str, Any] | None = None) -> None:
         self.params = MLFHParams.parse(params)

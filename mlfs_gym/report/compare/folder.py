@@ -1,0 +1,142 @@
+"""The folder of a comparison: what is complete, and all of it as tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlfs_gym.errors import SettingsError
+from mlfs_gym.report.compare.one_run import QUANTILES
+from mlfs_gym.report.compare.plan import Run, plan
+from mlfs_gym.report.compare.settings import CompareConfig
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEYS = ("scheduler", "gpus", "size", "seed")
+_VERSIONS = ("mlfs-gym", "numpy", "numba", "pandas", "scipy")
+
+
+class ComparisonFolder:
+    """Files of a comparison.
+
+    Args:
+        path: of the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def open_for(self, config: CompareConfig) -> CompareConfig:
+        """Make the folder, or go on with the one that is there. Returns the settings of all that it will hold.
+
+        Raises:
+            SettingsError: it holds a comparison on other workloads or another cluster.
+        """
+        file = self.path / "comparison.json"
+        if file.exists():
+            before = self.read_config()
+            field = config.same_question(before)
+            if field is not None:
+                raise SettingsError(
+                    f"{field}: found {_short(getattr(config, field))}, expected {_short(getattr(before, field))} as in "
+                    f"{self.path}; choose another folder"
+                )
+            config = _union(before, config)
+        for name in ("runs", "jobs", "failed"):
+            (self.path / name).mkdir(parents=True, exist_ok=True)
+        document = {
+            "settings": config.model_dump(mode="json"),
+            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "versions": {"python": platform.python_version(), **{name: _version(name) for name in _VERSIONS}},
+            "machine": {"processor": platform.machine(), "system": platform.system(), "cores": os.cpu_count()},
+        }
+        file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        return config
+
+    def read_config(self) -> CompareConfig:
+        """What the folder holds or will hold.
+
+        Raises:
+            SettingsError: it is no comparison's folder.
+        """
+        file = self.path / "comparison.json"
+        try:
+            return CompareConfig.parse(json.loads(file.read_text(encoding="utf-8"))["settings"])
+        except (OSError, ValueError, KeyError) as error:
+            raise SettingsError(f"{self.path}: found no comparison, expected a readable {file.name} ({error})") from None
+
+    def is_complete(self, run: Run) -> bool:
+        """True if the run need not be played again."""
+        return (self.path / "runs" / f"{run.key}.json").exists()
+
+    def collect(self, config: CompareConfig) -> list[dict[str, Any]]:
+        """Records of all complete runs, in the order of schedulers, settings, sizes and seeds."""
+        order = {name: position for position, name in enumerate(config.schedulers)}
+        found = [
+            json.loads((self.path / "runs" / f"{run.key}.json").read_text(encoding="utf-8"))
+            for run in plan(config)
+            if self.is_complete(run)
+        ]
+        return sorted(found, key=lambda r: (order[r["scheduler"]], config.gpus.index(r["gpus"]), r["size"], r["seed"]))
+
+    def write_tables(self, records: list[dict[str, Any]]) -> None:
+        """Everything in three files: `runs.csv` and `jct_quantiles.csv` are the same for the same seeds, `timing.csv`
+        is not.
+        """
+        runs_table(records).to_csv(self.path / "runs.csv", index=False)
+        quantiles_table(records).to_csv(self.path / "jct_quantiles.csv", index=False)
+        timing_table(records).to_csv(self.path / "timing.csv", index=False)
+
+
+def runs_table(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """One row per run: scheduler, gpus, size, seed, metrics."""
+    import pandas as pd
+
+    return pd.DataFrame([{**_keys(record), **record["metrics"]} for record in records])
+
+
+def timing_table(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """One row per run: scheduler, gpus, size, seed, wall-clock times."""
+    import pandas as pd
+
+    return pd.DataFrame([{**_keys(record), **record["timing"]} for record in records])
+
+
+def quantiles_table(records: list[dict[str, Any]]) -> pd.DataFrame:
+    """One row per run: scheduler, gpus, size, seed, JCT in seconds at 0%, 1%, ... 100% of the jobs."""
+    import pandas as pd
+
+    names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
+    rows = [{**_keys(r), **dict(zip(names, r["jct_quantiles_s"], strict=True))} for r in records]
+    return pd.DataFrame(rows).round(1)
+
+
+def _keys(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in KEYS}
+
+
+def _union(before: CompareConfig, now: CompareConfig) -> CompareConfig:
+    """What was there and what has come."""
+    changes = {
+        name: tuple(dict.fromkeys((*getattr(before, name), *getattr(now, name))))
+        for name in ("schedulers", "sizes", "seeds", "gpus")
+    }
+    return CompareConfig.parse(before, **changes)
+
+
+def _short(value: Any) -> str:
+    dump = getattr(value, "model_dump", None)
+    return repr(value) if dump is None else str(dump())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
