@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from mlfs_gym import __version__
-from mlfs_gym.cli import evaluate, simulate, trace, train
+from mlfs_gym.cli import compare, evaluate, simulate, trace, train
 from mlfs_gym.cli.one_line_errors import OneLineErrors
 
 
 def _epilog(examples: tuple[str, ...]) -> str:
     return "\n\n".join(["[bold]Examples[/bold]", *(f"  [cyan]{escape(example)}[/cyan]" for example in examples)])
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The docstring, each paragraph in one line: the terminal breaks it where it must."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 app = typer.Typer(
@@ -27,11 +35,12 @@ app = typer.Typer(
 )
 trace_app = typer.Typer(no_args_is_help=True)
 
-app.command("train", epilog=_epilog(train.EXAMPLES))(train.train)
-app.command("evaluate", epilog=_epilog(evaluate.EXAMPLES))(evaluate.evaluate)
-app.command("simulate", epilog=_epilog(simulate.EXAMPLES))(simulate.simulate)
+app.command("train", help=_help(train.train), epilog=_epilog(train.EXAMPLES))(train.train)
+app.command("evaluate", help=_help(evaluate.evaluate), epilog=_epilog(evaluate.EXAMPLES))(evaluate.evaluate)
+app.command("simulate", help=_help(simulate.simulate), epilog=_epilog(simulate.EXAMPLES))(simulate.simulate)
+app.command("compare", help=_help(compare.compare), epilog=_epilog(compare.EXAMPLES))(compare.compare)
 app.add_typer(trace_app, name="trace", help="Look at trace files of real clusters.")
-trace_app.command("inspect", epilog=_epilog(trace.EXAMPLES))(trace.inspect)
+trace_app.command("inspect", help=_help(trace.inspect), epilog=_epilog(trace.EXAMPLES))(trace.inspect)
 
 
 @trace_app.callback()

@@ -10,7 +10,7 @@ import typer
 
 SCHEDULERS = (
     "fifo, sjf, srtf, mlf_h, edf, las, srsf, tiresias, gittins, themis, pollux, fair, slaq, gandiva, graphene, "
-    "hypersched, optimus, or module:Class for one of your own"
+    "hypersched, optimus, or module:Class for one of your own; with +mlf_c behind a name, load control around it"
 )
 
 

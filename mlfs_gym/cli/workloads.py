@@ -38,10 +38,15 @@ def simulation_of(workload: str, sharing: bool | None, contention: bool) -> Simu
 
 def scheduler_named(name: str) -> Scheduler:
     """A scheduler by name; ``module:Class`` may lie in the folder where the command runs."""
-    here = os.getcwd()
-    if ":" in name and here not in sys.path:
-        sys.path.append(here)  # at the end: a file there must not stand in for an installed package
+    find_schedulers_here()
     return make_scheduler(name)
+
+
+def find_schedulers_here() -> None:
+    """Let modules of schedulers lie in the folder where the command runs."""
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.append(here)  # at the end: a file there must not stand in for an installed package
 
 
 def generated_jobs(

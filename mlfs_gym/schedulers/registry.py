@@ -40,8 +40,8 @@ def make_scheduler(name: str) -> Scheduler:
     """A new scheduler.
 
     Args:
-        name: one of `scheduler_names` or of `mlfs_gym.schedulers.ablations`, or ``module:Class`` for a class of your own
-            without required arguments; with ``+mlf_c`` behind it, load control around that scheduler.
+        name: one of `scheduler_names` or of `mlfs_gym.schedulers.ablations`, or ``module:Class`` for a class of your
+            own without required arguments; with ``+mlf_c`` behind it, load control around that scheduler.
 
     Raises:
         SettingsError: if there is no such scheduler.

@@ -69,7 +69,9 @@ class ComparisonFolder:
         try:
             return CompareConfig.parse(json.loads(file.read_text(encoding="utf-8"))["settings"])
         except (OSError, ValueError, KeyError) as error:
-            raise SettingsError(f"{self.path}: found no comparison, expected a readable {file.name} ({error})") from None
+            raise SettingsError(
+                f"{self.path}: found no comparison, expected a readable {file.name} ({error})"
+            ) from None
 
     def is_complete(self, run: Run) -> bool:
         """True if the run need not be played again."""
@@ -86,9 +88,7 @@ class ComparisonFolder:
         return sorted(found, key=lambda r: (order[r["scheduler"]], config.gpus.index(r["gpus"]), r["size"], r["seed"]))
 
     def write_tables(self, records: list[dict[str, Any]]) -> None:
-        """Everything in three files: `runs.csv` and `jct_quantiles.csv` are the same for the same seeds, `timing.csv`
-        is not.
-        """
+        """Everything in three files; `timing.csv` alone differs from machine to machine."""
         runs_table(records).to_csv(self.path / "runs.csv", index=False)
         quantiles_table(records).to_csv(self.path / "jct_quantiles.csv", index=False)
         timing_table(records).to_csv(self.path / "timing.csv", index=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -145,7 +144,7 @@ class Summary:
         config = self.config
         parts = [
             f"# Comparison on {config.workload}\n",
-            f"{len(self.schedulers)} schedulers, {len(config.seeds)} seeds. Mean ± half of its 95% interval over seeds; "
+            f"{len(self.schedulers)} schedulers, {len(config.seeds)} seeds. Mean ± half of its 95% interval; "
             f"below it, paired difference to `{self.reference}` on the same seeds, in percent, likewise. "
             "A difference in bold has an interval that leaves out 0.",
         ]
@@ -185,7 +184,10 @@ class Summary:
     def _timing_table(self) -> str:
         median = self._timing.groupby(["scheduler", "gpus", "size"])["scheduler_ms_median"].median()
         rows = [
-            [f"`{name}`", *(_milliseconds(median.get((name, gpus, size))) for gpus in self.config.gpus for size in self.sizes)]
+            [
+                f"`{name}`",
+                *(_milliseconds(median.get((name, gpus, size))) for gpus in self.config.gpus for size in self.sizes),
+            ]
             for name in self.schedulers
         ]
         headers = [f"{self.header(size)}, {gpus}" for gpus in self.config.gpus for size in self.sizes]
@@ -193,9 +195,13 @@ class Summary:
 
     def _ablation_table(self) -> str:
         rows = []
-        for (part, metric, gpus), group in self.ablations.groupby(["part", "metric", "gpus"], sort=False):
-            effects = [percent(Difference(row.effect, row.half_width)) for row in group.itertuples()]
-            rows.append([part, SHOWN[metric].label, gpus, *effects])
+        for ablation in self.known_ablations():
+            for metric in ablation.metrics:
+                for gpus in self.config.gpus:
+                    effects = [
+                        self.relative(ablation.whole, gpus, size, metric, ablation.without) for size in self.sizes
+                    ]
+                    rows.append([ablation.part, SHOWN[metric].label, gpus, *map(percent, effects)])
         return markdown_table(["part", "metric", "GPUs", *(self.header(size) for size in self.sizes)], rows)
 
 
@@ -225,8 +231,3 @@ def _plus_minus(mean: str, half: str) -> str:
 
 def _milliseconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def names_in(text: Sequence[str]) -> list[str]:
-    """Names out of options that may be given several times, each with commas."""
-    return [name.strip() for part in text for name in part.split(",") if name.strip()]

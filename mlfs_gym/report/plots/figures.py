@@ -9,7 +9,7 @@ import numpy as np
 
 from mlfs_gym.report.compare.summary import Summary
 from mlfs_gym.report.plots.looks import look_of
-from mlfs_gym.report.plots.relative import write_ablations, write_relative
+from mlfs_gym.report.plots.relative import curves_of, write_ablations, write_relative
 from mlfs_gym.report.plots.statistics import mean_and_within_interval, pooled_cdf
 from mlfs_gym.report.plots.style import legend_below, panels, save
 
@@ -53,9 +53,9 @@ def _write_cdf(comparison: Comparison, summary: Summary, size: float, folder: Pa
     """Figure 4: how JCT is distributed, jobs of all seeds together."""
     quantiles = comparison.jct_quantiles
     values = quantiles.filter(regex=r"^p\d+$").to_numpy(float) / 60.0
-    with panels(_titles(summary), len(summary.schedulers)) as (figure, axes):
+    with panels(_titles(summary), len(curves_of(summary))) as (figure, axes):
         for axis, gpus in zip(axes, summary.config.gpus, strict=True):
-            for name in summary.schedulers:
+            for name in curves_of(summary):
                 rows = (quantiles["scheduler"] == name) & (quantiles["gpus"] == gpus) & (quantiles["size"] == size)
                 if not rows.any():
                     continue
@@ -72,15 +72,16 @@ def _write_cdf(comparison: Comparison, summary: Summary, size: float, folder: Pa
 
 def _write_curves(summary: Summary, name: str, metric: str, label: str, factor: float, folder: Path) -> None:
     """A metric against the number of jobs or the load."""
-    with panels(_titles(summary), len(summary.schedulers)) as (figure, axes):
+    with panels(_titles(summary), len(curves_of(summary))) as (figure, axes):
         for axis, gpus in zip(axes, summary.config.gpus, strict=True):
             means, halves = _means(summary, gpus, metric)
-            for row, scheduler in enumerate(summary.schedulers):
+            for row, scheduler in enumerate(curves_of(summary)):
                 look = look_of(scheduler)
                 axis.plot(summary.sizes, factor * means[row], label=scheduler, **look.line())
                 bars = {"fmt": "none", "ecolor": look.colour, "elinewidth": 0.7, "alpha": 0.6}
                 axis.errorbar(summary.sizes, factor * means[row], factor * halves[row], **bars)
             _size_axis(axis, summary)
+        _fit_to_means(axes, factor * np.stack([_means(summary, gpus, metric)[0] for gpus in summary.config.gpus]))
         axes[0].set_ylabel(label)
         legend_below(figure, axes[0])
         save(figure, folder, name)
@@ -88,10 +89,10 @@ def _write_curves(summary: Summary, name: str, metric: str, label: str, factor: 
 
 def _means(summary: Summary, gpus: str, metric: str) -> tuple[Any, Any]:
     """Mean and half of its interval, each of shape (schedulers, sizes)."""
-    shape = (len(summary.schedulers), len(summary.sizes))
+    shape = (len(curves_of(summary)), len(summary.sizes))
     means, halves = np.full(shape, np.nan), np.full(shape, np.nan)
     for column, size in enumerate(summary.sizes):
-        values = [summary.values(name, gpus, size, metric) for name in summary.schedulers]
+        values = [summary.values(name, gpus, size, metric) for name in curves_of(summary)]
         means[:, column], halves[:, column] = mean_and_within_interval(values)
     return means, halves
 
@@ -99,9 +100,9 @@ def _means(summary: Summary, gpus: str, metric: str) -> tuple[Any, Any]:
 def _write_times(comparison: Comparison, summary: Summary, folder: Path) -> None:
     """Wall-clock time of a round's decisions."""
     timing = comparison.timing.groupby(["scheduler", "gpus", "size"])["scheduler_ms_median"].median()
-    with panels(_titles(summary), len(summary.schedulers)) as (figure, axes):
+    with panels(_titles(summary), len(curves_of(summary))) as (figure, axes):
         for axis, gpus in zip(axes, summary.config.gpus, strict=True):
-            for name in summary.schedulers:
+            for name in curves_of(summary):
                 times = [timing.get((name, gpus, size), np.nan) for size in summary.sizes]
                 axis.plot(summary.sizes, times, label=name, **look_of(name).line())
             axis.set_yscale("log")
@@ -109,6 +110,14 @@ def _write_times(comparison: Comparison, summary: Summary, folder: Path) -> None
         axes[0].set_ylabel("scheduler time per round (ms)")
         legend_below(figure, axes[0])
         save(figure, folder, "scheduler_time")
+
+
+def _fit_to_means(axes: list[Any], means: Any) -> None:
+    """Leave a long error bar to be cut off rather than let it flatten all curves."""
+    low, high = float(np.nanmin(means)), float(np.nanmax(means))
+    margin = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    for axis in axes:
+        axis.set_ylim(max(0.0, low - margin), high + margin)
 
 
 def _titles(summary: Summary) -> list[str]:

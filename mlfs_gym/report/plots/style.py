@@ -39,7 +39,9 @@ _STYLE: Final[dict[str, Any]] = {
 
 
 @contextmanager
-def panels(titles: Sequence[str], legend: int, width: float = PANEL_WIDTH, height: float = PANEL_HEIGHT) -> Iterator[Any]:
+def panels(
+    titles: Sequence[str], legend: int, width: float = PANEL_WIDTH, height: float = PANEL_HEIGHT
+) -> Iterator[Any]:
     """A row of panels with a common y axis and room below for a legend.
 
     Args:
