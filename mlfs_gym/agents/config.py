@@ -74,6 +74,8 @@ PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
         "evaluation": {"validation_seeds": 12, "every": 16_384, "test_seeds": 20},
     },
     "full": {},
+    # The rival "RL" of the paper: the same pipeline, rewarded for JCT alone.
+    "rl": {"task": {"reward_weights": {"jct": 0.5, "deadline": 0, "bandwidth": 0, "guarantee": 0, "accuracy": 0}}},
 }
 """What differs from the defaults of `TrainConfig`."""
 

@@ -16,6 +16,7 @@ from mlfs_gym.envs.reward import References, objective
 from mlfs_gym.envs.wrappers import SkipForcedActions
 from mlfs_gym.report.metrics import metrics
 from mlfs_gym.schedulers.base import Scheduler
+from mlfs_gym.schedulers.mlf_c.scheduler import MLFC
 from mlfs_gym.sim.run import run
 
 BATCH = 32  # episodes that a policy plays side by side
@@ -52,6 +53,8 @@ class EvaluationSet:
             One row per seed: ``name``, ``seed``, ``return`` (the blended objective), and `report.metrics.METRICS`.
         """
         env = self.task.make(self.part)
+        if env.load_control and not isinstance(scheduler, MLFC):
+            scheduler = MLFC(scheduler, env.mlf_c_params)  # as for a policy, who plays inside of it
         rows = []
         for seed in self.seeds:
             env.reset(seed=seed)

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 from pydantic import Field
 
-from mlfs_gym.config import Settings
+from mlfs_gym.config import RewardWeights, Settings
 from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
 from mlfs_gym.envs.wrappers import SkipForcedActions
 from mlfs_gym.errors import SettingsError
@@ -37,6 +37,8 @@ class TaskConfig(Settings):
     jobs: int | None = Field(default=None, ge=1, le=1_000_000, description="jobs per episode; None: its own")
     sharing: bool | None = Field(default=None, description="may tasks share a GPU? None: the environment's own")
     preemption: bool = Field(default=False, description="may the policy preempt?")
+    load_control: bool = Field(default=False, description="does MLF-C end jobs early, for all who play?")
+    reward_weights: RewardWeights = Field(default_factory=RewardWeights, description="of the objective")
     trace: Path | None = Field(default=None, description="episodes are windows of this trace file")
     trace_format: str = Field(default="auto", description="format of the trace")
     trace_on_error: Literal["raise", "skip"] = Field(default="raise", description="what to do at a bad row of it")
@@ -71,6 +73,8 @@ class Task:
             **self._env_options,
             **{name: value for name, value in options.items() if value is not None},
             preemption=self.config.preemption,
+            load_control=self.config.load_control,
+            reward_weights=self.config.reward_weights,
             # One logit that ends the round stands against a mass that is split over many placements, and argmax would
             # end most rounds.
             end_round="when_blocked",

@@ -49,6 +49,10 @@ def evaluate(
     preemption: Annotated[
         bool | None, typer.Option("--preemption/--no-preemption", help="May policies preempt jobs?")
     ] = None,
+    load_control: Annotated[
+        bool | None,
+        typer.Option("--load-control/--no-load-control", help="Does MLF-C end jobs early, for all who play?"),
+    ] = None,
     trace: TraceFile = None,
     format_: TraceFormat = "auto",
     on_error: OnTraceError = OnError.RAISE,
@@ -82,6 +86,7 @@ def evaluate(
         "jobs": jobs,
         "sharing": sharing,
         "preemption": preemption,
+        "load_control": load_control,
         "trace": trace.resolve() if trace is not None else None,
         "trace_format": format_ if trace is not None else None,
         "trace_on_error": on_error.value if trace is not None else None,

@@ -27,13 +27,14 @@ EXAMPLES = (
 )
 
 _GO_ON = "resume"
+_PRESETS = (
+    "[cyan]quick[/cyan] (about five minutes), [cyan]full[/cyan], or [cyan]rl[/cyan]: full, rewarded for JCT alone."
+)
 
 
 def train(
     context: typer.Context,
-    preset: Annotated[
-        str, typer.Option(metavar="NAME", help="[cyan]quick[/cyan] (about five minutes) or [cyan]full[/cyan].")
-    ] = "quick",
+    preset: Annotated[str, typer.Option(metavar="NAME", help=_PRESETS)] = "quick",
     resume: Annotated[
         Path | None,
         typer.Option(metavar="RUN", help="Go on with the interrupted run in this folder, with its own settings."),
@@ -51,6 +52,9 @@ def train(
         typer.Option("--sharing/--exclusive", help="May tasks share a GPU? By default as in the environment."),
     ] = None,
     preemption: Annotated[bool, typer.Option("--preemption", help="Let the policy preempt jobs.")] = False,
+    load_control: Annotated[
+        bool, typer.Option("--load-control", help="Let MLF-C end jobs early, as their owners permit.")
+    ] = False,
     trace: TraceFile = None,
     format_: TraceFormat = "auto",
     on_error: OnTraceError = OnError.RAISE,
@@ -80,6 +84,7 @@ def train(
             "jobs": jobs,
             "sharing": sharing,
             "preemption": preemption or None,
+            "load_control": load_control or None,
             "trace": trace.resolve() if trace is not None else None,
             "trace_format": format_ if trace is not None else None,
             "trace_on_error": on_error.value if trace is not None else None,

@@ -111,8 +111,9 @@ def _victims_on(state: State, job: int, plan: Plan, server: int, task: int, want
 @kernel
 def _candidates_on(state: State, job: int, plan: Plan, server: int) -> Array:
     """Jobs on a server that may be evicted for a job: those above their target first, then the least important."""
-    found = np.empty(state.servers[server].num_tasks, np.int64)
-    keys = np.empty(state.servers[server].num_tasks, np.int64)
+    # Not as many as the server's `num_tasks`: jobs that are counted out on trial are still in its list.
+    found = np.empty(state.clock[0].num_running, np.int64)
+    keys = np.empty(state.clock[0].num_running, np.int64)
     count = 0
     task = state.servers[server].first_task
     while task != NONE:

@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlfs_gym.agents.config import train_config
+from mlfs_gym.agents.evaluation import EvaluationSet
 from mlfs_gym.agents.task import LARGEST_TRAINING_SEED, Task, TaskConfig, held_out_seeds, training_seeds
 from mlfs_gym.errors import SettingsError
+from mlfs_gym.schedulers import make_scheduler
 
 
 def table(jobs: int, tmp_path: Path) -> Path:
@@ -59,3 +62,31 @@ def test_options_reach_the_environment() -> None:
     assert env.layout.running > 0
     assert len(env.cluster.workload) == 61
     assert env.cluster.workload.load(env.cluster_config) == pytest.approx(0.9, rel=0.05)
+
+
+def test_load_control_reaches_policies_and_schedulers_alike() -> None:
+    seeds = held_out_seeds("test", 2)
+    task = Task(TaskConfig(jobs=40, load_control=True))
+    controlled = EvaluationSet(task, "test", seeds).play_scheduler("mlf_h", make_scheduler("mlf_h"))
+    env = task.make("test")
+    for row, seed in zip(controlled.to_dict("records"), seeds, strict=True):
+        _, info = env.reset(seed=seed)
+        done = False
+        while not done:
+            *_, terminated, truncated, info = env.step(env.expert_action())
+            done = terminated or truncated
+        assert info["metrics"]["average_jct_s"] == row["average_jct_s"]
+    plain = EvaluationSet(Task(TaskConfig(jobs=40)), "test", seeds).play_scheduler("mlf_h", make_scheduler("mlf_h"))
+    assert (controlled["average_jct_s"] < plain["average_jct_s"]).all()
+
+
+def test_the_rl_rival_is_rewarded_for_jct_alone() -> None:
+    config = train_config("rl", task={"jobs": 40})
+    env = Task(config.task).make("training")
+    env.reset(seed=0)
+    done = False
+    while not done:
+        *_, terminated, truncated, info = env.step(env.expert_action())
+        done = terminated or truncated
+        assert all(value == 0 for term, value in info["reward_terms"].items() if term != "jct")
+    assert info["objective"] < 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
@@ -32,18 +33,12 @@ def play(run: Run, workload: str, cluster: ClusterConfig, folder: Path) -> str |
         result = simulate(jobs, run.scheduler, cluster, {"sharing": run.gpus == "shared"}, run.seed)
     except Exception:
         return traceback.format_exc()
-    _write_at_once(
-        folder / "jobs" / f"{run.key}.csv.gz", lambda path: result.jobs.to_csv(path, index=False, compression=_GZIP)
-    )
+    table = result.jobs.to_csv(index=False).encode()
+    # The same bytes for the same jobs: no time stamp.
+    _write_at_once(folder / "jobs" / f"{run.key}.csv.gz", gzip.compress(table, compresslevel=1, mtime=0))
     record = record_of(run, result, time.perf_counter() - begin)
-    _write_at_once(
-        folder / "runs" / f"{run.key}.json", lambda path: path.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    )
+    _write_at_once(folder / "runs" / f"{run.key}.json", f"{json.dumps(record)}\n".encode())
     return None
-
-
-# The same bytes for the same jobs: no time stamp.
-_GZIP: Any = {"method": "gzip", "compresslevel": 1, "mtime": 0}
 
 
 def record_of(run: Run, result: Result, seconds: float) -> dict[str, Any]:
@@ -73,7 +68,7 @@ def _workload(name: str, seed: int, options: tuple[tuple[str, Any], ...]) -> Wor
     return make_workload(name, seed, **dict(options))
 
 
-def _write_at_once(path: Path, write: Any) -> None:
+def _write_at_once(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{os.getpid()}-{path.name}")
-    write(temporary)
+    temporary.write_bytes(content)
     os.replace(temporary, path)

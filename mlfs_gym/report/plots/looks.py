@@ -67,7 +67,7 @@ LOOKS: Final[dict[str, Look]] = {
     "las": Look(_GREEN, "<", _DASHED),
     "gittins": Look(_GREEN, ">", _DASH_DOT),
     "themis": Look(_SKY, "p", _DASHED),
-    "pollux": Look(_VERMILION, "d", _DASHED),
+    "pollux": Look(_VERMILION, "s", _DASHED),
     "optimus": Look(_BLACK, "p", _DASH_DOT),
     # MLF-H without a part
     "mlf_h-urgency": Look(_BLUE, "1", _DOTTED),

@@ -112,7 +112,7 @@ def test_the_next_nearest_server_is_tried_when_the_gang_does_not_fit_around_the_
 
 
 def test_hr_is_lifted_for_the_first_job_of_an_idle_cluster_only() -> None:
-    # Two partitions of 6 cores on the one server of 10: 1.2 is above 0.9.
+    # Two partitions of 6 cores on the one server of 10: 1.2 is above 1.0.
     cluster = at_first_round(J(compute=(1.0, 1.0), cpu=6000), J(gpu=100), gpus=3)
     assert ideal(cluster, 0) == [0, 1]
     place(cluster, 1, 2)
@@ -143,7 +143,7 @@ def test_a_trial_that_fails_half_way_leaves_no_trace() -> None:
     for job in range(3):
         place(cluster, job, job)
     assert enough_room(cluster.state, 3, 0.9)  # so it is tried
-    assert ideal(cluster, 3) is None  # `ideal` compares every byte
+    assert ideal(cluster, 3, MLFHParams(overload_threshold=0.9).record()) is None  # `ideal` compares every byte
     assert ideal(cluster, 3, MLFHParams(overload_threshold=1.1).record()) == [0, 1, 0, 0]
 
 
