@@ -16,7 +16,7 @@ from mlfs_gym.schedulers.graphene import Graphene
 from mlfs_gym.schedulers.hypersched import HyperSched
 from mlfs_gym.schedulers.optimus import Optimus
 from mlfs_gym.schedulers.quantum import had_its_quantum, serving_since
-from mlfs_gym.schedulers.room_for_shares import make_room, new_plan, servers_to_hold
+from mlfs_gym.schedulers.room_for_shares import _candidates_on, _count, make_room, new_plan, servers_to_hold
 from mlfs_gym.schedulers.shares import grant, serve
 from mlfs_gym.schedulers.slaq import SLAQ
 from mlfs_gym.sim.run import run
@@ -140,6 +140,36 @@ def test_the_brute_force_sees_both_outcomes() -> None:
         if not would_fit(cluster, ()):
             outcomes.add(make_room(cluster.state, 0, plan, cluster.hosts_scratch))
     assert outcomes == {True, False}
+
+
+def test_jobs_that_span_servers_are_cleared_from_both() -> None:
+    # A gang of 6 wants all three servers. Job 1 spans servers 0 and 1: counted out with server 0, it leaves server 1
+    # with fewer tasks in its sums (one) than jobs in its list.
+    cluster = at_first_round(gang(6), gang(3), J(), J(), J(), servers=3, gpus=2, sharing=False)
+    place(cluster, 1, 0, 1, 2)
+    for job, gpu in ((2, 3), (3, 4), (4, 5)):
+        place(cluster, job, gpu)
+    plan = new_plan(5)
+    plan.rank[:] = range(5)
+    plan.target[:] = 1
+    plan.evictable[:] = 1
+    assert make_room(cluster.state, 0, plan, cluster.hosts_scratch)
+    check_invariants(cluster.state)
+    assert cluster.jobs["preemptions"].tolist() == [0, 1, 1, 1, 1]
+
+
+def test_all_jobs_of_a_server_are_candidates_while_others_are_counted_out() -> None:
+    cluster = at_first_round(gang(6), gang(3), J(), servers=3, gpus=2, sharing=False)
+    place(cluster, 1, 0, 1, 2)
+    place(cluster, 2, 3)
+    plan = new_plan(3)
+    plan.rank[:] = range(3)
+    plan.target[:] = 1
+    plan.evictable[:] = 1
+    _count(cluster.state, 1, -1)
+    found = _candidates_on(cluster.state, 0, plan, 1).tolist()
+    _count(cluster.state, 1, 1)
+    assert found == [2, 1]
 
 
 def test_the_server_with_the_cheapest_victims_is_taken() -> None:

@@ -213,8 +213,9 @@ def test_a_parameter_server_gets_a_server() -> None:
 
 def test_the_limit_is_lifted_on_an_idle_cluster_for_jobs_that_fit_nowhere_below_it() -> None:
     # 6 of 10 cores for each of two partitions on the only server.
+    params = MLFHParams(overload_threshold=0.9).record()
     cluster = at_first_round(J(), J(compute=(1.0, 1.0), cpu=6000), J(), gpus=3)
     hosts = np.zeros(3, np.int64)
-    assert [hosting_limit(cluster.state, job, PARAMS, hosts) for job in range(3)] == [0.9, np.inf, 0.9]
+    assert [hosting_limit(cluster.state, job, params, hosts) for job in range(3)] == [0.9, np.inf, 0.9]
     place(cluster, 0, 0)
-    assert [hosting_limit(cluster.state, job, PARAMS, hosts) for job in (1, 2)] == [0.9, 0.9]
+    assert [hosting_limit(cluster.state, job, params, hosts) for job in (1, 2)] == [0.9, 0.9]

@@ -17,6 +17,7 @@ from mlfs_gym.schedulers.mlf_h.scheduler import MLFH
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
 from tests.builders import J, at_first_round, contents, next_round, place
 
+HALF_AN_HOUR = {"benefit_horizon_seconds": 1800.0}  # the horizon that the numbers below assume
 LINKS = {"tasks.next_on_server", "tasks.previous_on_server", "servers.first_task"}  # order of no consequence
 
 
@@ -156,7 +157,7 @@ def test_peers_attract() -> None:
 def pays(cluster: SimulatedCluster, task: int, server: int, gpu: int, **changes: Any) -> bool:
     """Also checks that the trial moves nothing."""
     before = contents(cluster.state)
-    found = bool(move_pays(cluster.state, task, server, gpu, MLFHParams(**changes).record()))
+    found = bool(move_pays(cluster.state, task, server, gpu, MLFHParams(**HALF_AN_HOUR | changes).record()))
     check_invariants(cluster.state)
     cluster.apply()
     after = contents(cluster.state)
@@ -232,7 +233,7 @@ def test_a_move_that_cuts_a_busy_edge_does_not_pay() -> None:
 # --- a round ------------------------------------------------------------------------------------
 def schedule(cluster: SimulatedCluster, **changes: Any) -> list[int]:
     """One round of MLF-H. Returns the GPU of each task."""
-    MLFH(changes).schedule(cluster)
+    MLFH(HALF_AN_HOUR | changes).schedule(cluster)
     check_invariants(cluster.state)
     return cluster.tasks["gpu"].tolist()
 
