@@ -81,7 +81,7 @@ def test_the_markdown_says_what_was_found(tmp_path: Path) -> None:
     summary = summary_of({("mlf_h", "shared"): [6000.0, 18000.0], ("srtf", "shared"): [5400.0, 17400.0]})
     summary.write(tmp_path)
     text = (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert "| `srtf` | 3.17 ± 21.18<br>**-5.0 ± 0.0%** |" in text  # hours
+    assert "| `srtf` | 190.0 ± 1,270.6<br>**-5.0 ± 0.0%** |" in text  # minutes
     table = pd.read_csv(tmp_path / "tables" / "summary.csv")
     row = table.query("metric == 'average_jct_s' and scheduler == 'srtf'").iloc[0]
     assert row["relative_to_mlf_h"] == pytest.approx(-0.05)

@@ -1,0 +1,63 @@
+"""`mlfs-gym compare`: what it writes, that it goes on, and what it says about bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.command import assert_one_line_error, mlfs_gym, mlfs_gym_process
+
+SMALL = ("--workload", "toy", "--seeds", "2", "--processes", "1", "--no-plots")
+MINE = """
+from mlfs_gym.schedulers import Scheduler
+
+
+class MyScheduler(Scheduler):
+    name = "mine"
+
+    def schedule(self, cluster):
+        for job in cluster.waiting_jobs():
+            cluster.place_all(job)
+"""
+
+
+def test_all_is_written_and_played_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = mlfs_gym("compare", "--scheduler", "mlf_h,fifo", *SMALL, "--out", out)
+    assert first.code == 0, first
+    assert "Average JCT (min), GPUs shared" in " ".join(first.out.split())
+    assert (out / "summary.md").is_file()
+    runs = pd.read_csv(out / "runs.csv")
+    assert len(runs) == 2 * 2 * 2  # schedulers, seeds, settings of GPUs
+    more = mlfs_gym("compare", "-s", "mlf_h", "-s", "fifo", "-s", "srtf", *SMALL, "--out", out)
+    assert more.code == 0, more
+    again = pd.read_csv(out / "runs.csv")
+    assert len(again) == 3 * 2 * 2
+    key = ["scheduler", "gpus", "seed"]
+    known = again[again["scheduler"] != "srtf"].sort_values(key).reset_index(drop=True)
+    pd.testing.assert_frame_equal(known, runs.sort_values(key).reset_index(drop=True))
+
+
+def test_a_scheduler_outside_the_package_takes_part(tmp_path: Path) -> None:
+    (tmp_path / "my_scheduler.py").write_text(MINE, encoding="utf-8")
+    done = mlfs_gym_process(
+        "compare", "--scheduler", "mlf_h,my_scheduler:MyScheduler", *SMALL, "--out", "out", cwd=tmp_path
+    )
+    assert done.code == 0, done
+    runs = pd.read_csv(tmp_path / "out" / "runs.csv")
+    assert len(runs) == 2 * 2 * 2
+    assert any("my_scheduler" in name.lower() or "mine" in name for name in runs["scheduler"].unique())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentions"),
+    [
+        (("--scheduler", "mlfh"), ("mlfh",)),
+        (("--jobs", "155,many"), ("--jobs", "many")),
+        (("--load", "high"), ("--load", "high")),
+    ],
+)
+def test_bad_input_is_named(tmp_path: Path, arguments: tuple[str, ...], mentions: tuple[str, ...]) -> None:
+    assert_one_line_error(mlfs_gym("compare", *arguments, "--out", tmp_path), *mentions)
