@@ -22,16 +22,19 @@ class Plan(NamedTuple):
         target: shape (J,), int64, replicas.
         rank: shape (J,), int64, importance, the lower the more.
         evictable: shape (J,), int64, 1: may be evicted in this round.
+        line: shape (T,), int64, who gets the emptiest GPUs (`give_emptiest_first`); shape (0,): nobody in particular.
     """
 
     target: Array
     rank: Array
     evictable: Array
+    line: Array
 
 
 def new_plan(jobs: int) -> Plan:
     """A plan for so many jobs, to be filled."""
-    return Plan(np.zeros(jobs, np.int64), np.zeros(jobs, np.int64), np.zeros(jobs, np.int64))
+    zeros = np.zeros(jobs, np.int64)
+    return Plan(zeros, zeros.copy(), zeros.copy(), np.zeros(0, np.int64))
 
 
 @kernel

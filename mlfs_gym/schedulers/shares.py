@@ -17,7 +17,7 @@ from mlfs_gym.cluster.consolidated import consolidated_hosts
 from mlfs_gym.cluster.decisions import place_replica
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import Settings
-from mlfs_gym.schedulers.ordered import place_what_fits
+from mlfs_gym.schedulers.emptiest_gpus import give_emptiest_first
 from mlfs_gym.schedulers.quantum import had_its_quantum
 from mlfs_gym.schedulers.room_for_shares import Plan, hold, make_room, new_plan, servers_to_hold
 
@@ -62,7 +62,9 @@ def put_starved_first(state: State, order: Array, levels: Array, patience_hours:
         levels[state.jobs["replicas"][order[:starved]].sum()] = -np.inf
 
 
-def share_out(cluster: Cluster, order: Array, levels: Array, one_each: bool, quantum: float) -> None:
+def share_out(
+    cluster: Cluster, order: Array, levels: Array, one_each: bool, quantum: float, line: Array | None = None
+) -> None:
     """Grant replicas by their levels within the cluster's GPUs, then place them, preempting where that takes it.
 
     Args:
@@ -72,8 +74,11 @@ def share_out(cluster: Cluster, order: Array, levels: Array, one_each: bool, qua
             first. Within a job they must not fall.
         one_each: the first replica of every job comes before the second of any.
         quantum: s, see `PreemptiveParams`.
+        line: shape (T,), which partitions get the emptiest GPUs (`give_emptiest_first`); None: none in particular.
     """
     plan = new_plan(len(cluster.jobs))
+    if line is not None:
+        plan = plan._replace(line=line)
     granted = grant(cluster.state, order, levels, one_each, plan)
     serve(cluster.state, order, granted, plan, quantum, cluster.hosts_scratch)
 
@@ -186,7 +191,7 @@ def _place_granted(state: State, granted: Array, plan: Plan, hosts: Array, held:
         fits = state.tasks[row.first_task].gpu_demand <= room and consolidated_hosts(state, job, hosts)
         if not fits:
             fits = make_room(state, job, plan, hosts)
-        if fits and place_replica(state, job, hosts):
+        if fits and _place(state, job, plan, hosts):
             room = most_room(state)
             continue
         failed[job] = 1
@@ -209,9 +214,19 @@ def _place_rest(state: State, order: Array, plan: Plan, hosts: Array) -> None:
         row = state.jobs[job]
         if row.running_replicas < row.replicas and state.tasks[row.first_task].gpu_demand <= room:
             before = row.running_replicas
-            place_what_fits(state, job, hosts)
+            while row.running_replicas < row.replicas and consolidated_hosts(state, job, hosts):
+                if not _place(state, job, plan, hosts):
+                    break
             if row.running_replicas > before:
                 room = most_room(state)
+
+
+@kernel
+def _place(state: State, job: int, plan: Plan, hosts: Array) -> bool:
+    """Place the next replica of a job on hosts that fit."""
+    if plan.line.shape[0] > 0:
+        give_emptiest_first(state, job, plan.line, hosts)
+    return place_replica(state, job, hosts)
 
 
 @kernel

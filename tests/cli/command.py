@@ -42,16 +42,26 @@ def mlfs_gym(*arguments: str | Path, width: int = 100) -> Outcome:
 
 
 def mlfs_gym_process(*arguments: str | Path, cwd: Path = ROOT) -> Outcome:
-    done = subprocess.run(
+    return finished(start_mlfs_gym(*arguments, cwd=cwd))
+
+
+def start_mlfs_gym(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [sys.executable, "-m", "mlfs_gym", *map(str, arguments)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=600,
     )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def finished(process: subprocess.Popen[str]) -> Outcome:
+    try:
+        out, err = process.communicate(timeout=600)
+    finally:
+        process.kill()
+    return Outcome(process.returncode, out, err)
 
 
 def assert_one_line_error(outcome: Outcome, *mentions: str) -> None:

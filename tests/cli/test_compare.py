@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.cli.command import assert_one_line_error, mlfs_gym, mlfs_gym_process
+from tests.cli.command import assert_one_line_error, finished, mlfs_gym, mlfs_gym_process, start_mlfs_gym
 
 SMALL = ("--workload", "toy", "--seeds", "2", "--processes", "1", "--no-plots")
 MINE = """
@@ -38,6 +41,35 @@ def test_all_is_written_and_played_once(tmp_path: Path) -> None:
     key = ["scheduler", "gpus", "seed"]
     known = again[again["scheduler"] != "srtf"].sort_values(key).reset_index(drop=True)
     pd.testing.assert_frame_equal(known, runs.sort_values(key).reset_index(drop=True))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_interrupted_the_same_command_goes_on(tmp_path: Path, processes: int) -> None:
+    command = ("compare", "-s", "mlf_h,srtf", "-w", "small", "--load", "1.3", "--seeds", "8", "--gpus", "shared")
+    command = (*command, "--processes", str(processes), "--no-plots", "--out", str(tmp_path / "out"))
+    process = start_mlfs_gym(*command, cwd=tmp_path)
+    wait_for_a_run(tmp_path / "out" / "runs", process)
+    process.send_signal(signal.SIGINT)
+    interrupted = finished(process)
+    assert interrupted.code == 130, interrupted
+    assert interrupted.error_lines[-1].endswith(f"the same command goes on where it was, in {tmp_path / 'out'}")
+    complete = {file.name: file.stat().st_mtime_ns for file in (tmp_path / "out" / "runs").iterdir()}
+    assert 0 < len(complete) < 2 * 8
+    assert not (tmp_path / "out" / "runs.csv").exists()
+
+    resumed = mlfs_gym_process(*command, cwd=tmp_path)
+    assert resumed.code == 0, resumed
+    after = {file.name: file.stat().st_mtime_ns for file in (tmp_path / "out" / "runs").iterdir()}
+    assert len(after) == len(pd.read_csv(tmp_path / "out" / "runs.csv")) == 2 * 8
+    assert {name: after[name] for name in complete} == complete  # none was played again
+
+
+def wait_for_a_run(folder: Path, process: subprocess.Popen[str]) -> None:
+    while process.poll() is None:  # pytest's own time limit ends it
+        if folder.is_dir() and any(file.suffix == ".json" for file in folder.iterdir()):
+            return
+        time.sleep(0.02)
+    raise AssertionError(finished(process))
 
 
 def test_a_scheduler_outside_the_package_takes_part(tmp_path: Path) -> None:
