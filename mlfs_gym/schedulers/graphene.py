@@ -49,10 +49,10 @@ class Graphene(Scheduler):
 
     Deviations: the paper's tasks end within minutes, and what they held goes to whoever scores best then. A training
     holds its GPUs for hours; here it may be asked to leave them once a quantum, as in SLAQ, whose paper relies on
-    short tasks too. The tasks of a replica train together, so all of them are placed at once; the order within the graph
-    decides who gets the emptiest GPU, and among jobs a whole replica counts as a task, its duration the remaining run
-    time. l and f are fixed instead of searched for, and which tasks precede or follow the troublesome ones makes no
-    difference to a gang. Unfairness is bounded by waiting time instead of by deficits of queues. Scores are computed
+    short tasks too. The tasks of a replica train together, so all of them are placed at once; the order within the
+    graph decides who gets the emptiest GPU, and among jobs a whole replica counts as a task, its duration the remaining
+    run time. l and f are fixed instead of searched for, and which tasks precede or follow the troublesome ones makes
+    no difference to a gang. Unfairness is bounded by waiting time instead of by deficits of queues. Scores are computed
     once a round.
 
     Args:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlfs_gym.schedulers.graphene import Graphene, frag_score, graphene_hosts, online_scores, troublesome_first
+from mlfs_gym.cluster.consolidated import consolidated_hosts
+from mlfs_gym.schedulers.emptiest_gpus import give_emptiest_first
+from mlfs_gym.schedulers.graphene import (
+    Graphene,
+    GrapheneParams,
+    frag_score,
+    lines_of_all,
+    online_scores,
+    troublesome_first,
+)
 from tests.builders import CPU, J, at_first_round, next_round, place
 from tests.schedulers.games import decide, play
 
@@ -19,7 +28,8 @@ def chain(*compute: float, **options: float) -> J:
 
 def scores_of(cluster, eta: float = 1.0, later: float = 0.5) -> list[float]:  # type: ignore[no-untyped-def]
     scores = np.empty(len(cluster.jobs))
-    online_scores(cluster.state, np.arange(len(cluster.jobs)), LONG, 0.8, later, eta, scores)
+    params = GrapheneParams(later_priority=later, remaining_work_weight=eta)
+    online_scores(cluster.state, np.arange(len(cluster.jobs)), params, scores)
     found: list[float] = scores.tolist()
     return found
 
@@ -66,17 +76,38 @@ def test_the_troublesome_set_is_closed_under_paths(seed: int) -> None:
     assert order_of(job) == (sum(between), expected)
 
 
+def dealt(cluster, job: int) -> list[int]:  # type: ignore[no-untyped-def]
+    line = np.zeros(len(cluster.state.tasks), np.int64)
+    lines_of_all(cluster.state, LONG, line)
+    hosts = np.zeros(3, np.int64)
+    assert consolidated_hosts(cluster.state, job, hosts)
+    give_emptiest_first(cluster.state, job, line, hosts)
+    found: list[int] = hosts[:2].tolist()
+    return found
+
+
 def test_the_troublesome_partition_gets_the_emptiest_gpu() -> None:
-    # GPU 0 holds 400, GPU 1 300 milli. Partition 1 is the long one.
+    # GPU 0 holds 400, GPU 1 300 milli. Of job 2 partition 1 is the long one, of job 3 partition 0.
     jobs = (J(gpu=400), J(gpu=300), chain(1.0, 9.0, gpu=500), chain(9.0, 1.0, gpu=500))
     cluster = at_first_round(*jobs, gpus=2)
     place(cluster, 0, 0)
     place(cluster, 1, 1)
-    hosts = np.zeros(3, np.int64)
-    assert graphene_hosts(cluster.state, 2, LONG, hosts)
-    assert hosts[:2].tolist() == [0, 1]
-    assert graphene_hosts(cluster.state, 3, LONG, hosts)
-    assert hosts[:2].tolist() == [1, 0]
+    assert [dealt(cluster, job) for job in (2, 3)] == [[0, 1], [1, 0]]
+
+
+def test_a_round_deals_gpus_in_that_order_too() -> None:
+    # The job of one partition scores more, takes GPU 0 and leaves GPU 1 emptier.
+    def gpus_of(*compute: float) -> list[int]:
+        jobs = (J(gpu=400, iterations=1), chain(*compute, gpu=500, iterations=99))
+        cluster = at_first_round(*jobs, gpus=2)
+        assert decide(Graphene({"remaining_work_weight": 100.0}), cluster) == [1, 1]
+        assert cluster.tasks["gpu"][0] == 0
+        first = cluster.jobs["first_task"][1]
+        found: list[int] = cluster.tasks["gpu"][first : first + 2].tolist()
+        return found
+
+    assert gpus_of(1.0, 9.0) == [0, 1]
+    assert gpus_of(9.0, 1.0) == [1, 0]
 
 
 # --- order of jobs -------------------------------------------------------------------------------
@@ -114,23 +145,38 @@ def test_available_resources_change_the_order() -> None:
     assert scores_of(cluster, 0.0, 1.0)[1] < scores_of(cluster, 0.0, 1.0)[2]
 
 
-def test_it_skips_what_does_not_fit_and_never_preempts() -> None:
-    # Job 0 holds one GPU of two to 600. Job 1 needs both and waits; job 2 does not wait behind it.
-    jobs = (J(iterations=60), chain(5.0, 5.0, iterations=6, arrival=30.0), J(iterations=6, arrival=30.0))
-    cluster = play(Graphene(), *jobs, gpus=2)
-    assert cluster.jobs["finish"].tolist() == [600.0, 660.0, 120.0]
-    assert cluster.jobs["preemptions"].sum() == 0
+def test_a_training_leaves_after_its_quantum_for_one_that_scores_more() -> None:
+    # One GPU. Job 1, shorter and so the one with less work, waits for the end of job 0's quantum and no longer: the
+    # round at 60 s comes too early, the next one of a scheduler that wakes once a quantum is a quantum later.
+    jobs = (J(iterations=100), J(iterations=6, arrival=60.0))
+    cluster = play(Graphene({"quantum_seconds": 300.0}), *jobs, gpus=1)
+    assert cluster.jobs["first_start"].tolist() == [0.0, 360.0]
+    assert cluster.jobs["preemptions"].tolist() == [1, 0]
+    patient = play(Graphene({"quantum_seconds": 600.0}), *jobs, gpus=1)
+    assert patient.jobs["first_start"].tolist() == [0.0, 660.0]
 
 
-def test_who_has_waited_long_gets_a_server_held() -> None:
-    # Two GPUs with small jobs of 600 s that overlap, so that both are never free at once.
+def test_only_what_nobody_needs_to_keep_counts_as_available() -> None:
+    # Job 0 holds all CPU of server 0; its GPU and CPU count as available again once its quantum is over.
+    def scores_at(time: float) -> list[float]:
+        cluster = at_first_round(J(cpu=CPU, iterations=99), J(cpu=CPU // 2, gpu=500), J(gpu=520), gpus=2)
+        place(cluster, 0, 0)
+        assert next_round(cluster, time) == time
+        return scores_of(cluster, 0.0, 1.0)
+
+    assert scores_at(240.0)[1] < scores_at(240.0)[2]
+    assert scores_at(300.0)[1] > scores_at(300.0)[2]
+
+
+def test_who_has_waited_long_goes_first() -> None:
+    # One GPU, and always a shorter job: the long one would wait as long as they keep coming.
     def first_start(patience: float) -> float:
-        small = [J(iterations=60, arrival=300.0 * k) for k in range(60)]
-        jobs = sorted([*small, chain(5.0, 5.0, iterations=6, arrival=30.0)], key=lambda job: job.arrival)
-        return float(play(Graphene({"patience_hours": patience}), *jobs, gpus=2).jobs["first_start"][1])
+        jobs = [*(J(iterations=60, arrival=600.0 * k) for k in range(40)), J(iterations=400, arrival=30.0)]
+        jobs = sorted(jobs, key=lambda job: job.arrival)
+        return float(play(Graphene({"patience_hours": patience}), *jobs, gpus=1).jobs["first_start"][1])
 
-    assert first_start(1.0) < 3600.0 + 2 * 660.0
-    assert first_start(100.0) > 12_000.0
+    assert 3600.0 <= first_start(1.0) <= 3600.0 + 900.0
+    assert first_start(100.0) >= 24_000.0
 
 
 def test_decisions_of_a_round_follow_the_scores() -> None:

@@ -26,7 +26,7 @@ from tests.properties.play import digest, instance, play
 from tests.schedulers.games import Blindfolded
 from tests.schedulers.games import play as play_jobs
 
-SHARING_SCHEDULERS = ("fair", "slaq", "gandiva", "hypersched", "optimus")
+SHARING_SCHEDULERS = ("fair", "slaq", "gandiva", "graphene", "hypersched", "optimus")
 
 
 def gang(parts: int, **options: Any) -> J:
@@ -221,7 +221,7 @@ def scheduler_with_patience(name: str) -> Scheduler:
     return patient[name]({"patience_hours": 2.0}) if name in patient else make_scheduler(name)
 
 
-@pytest.mark.parametrize("name", [*SHARING_SCHEDULERS, "graphene"])
+@pytest.mark.parametrize("name", SHARING_SCHEDULERS)
 @pytest.mark.parametrize("sharing", [False, True], ids=["exclusive", "shared"])
 def test_a_gang_gets_its_turn_among_small_jobs_that_keep_coming(name: str, sharing: bool) -> None:
     # 8 GPUs on 2 servers, a small job every 70 s with ten minutes of work: more than the cluster can do. The gang
@@ -233,7 +233,7 @@ def test_a_gang_gets_its_turn_among_small_jobs_that_keep_coming(name: str, shari
     assert cluster.jobs["first_start"][jobs.index(wide)] < 15_000.0
 
 
-@pytest.mark.parametrize("name", [*SHARING_SCHEDULERS, "graphene"])
+@pytest.mark.parametrize("name", SHARING_SCHEDULERS)
 def test_nobody_reads_what_a_real_scheduler_could_not_know(name: str) -> None:
     for seed in range(3):
         reference = digest(play(instance(seed, sharing=seed != 1), name))
