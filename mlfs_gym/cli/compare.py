@@ -135,7 +135,7 @@ def _number(text: str, field: str, kind: type) -> Any:
 
 
 def _print(found: Comparison, reference: str | None, plots: bool) -> None:
-    if not found.records:
+    if not len(found.runs):
         return
     summary = found.summary(reference)
     console = output()

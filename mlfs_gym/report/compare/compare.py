@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlfs_gym.errors import SettingsError
-from mlfs_gym.report.compare.folder import ComparisonFolder, quantiles_table, runs_table, timing_table
+from mlfs_gym.report.compare.folder import ComparisonFolder, tables_of
 from mlfs_gym.report.compare.plan import Run, plan
 from mlfs_gym.report.compare.settings import CompareConfig, compare_config
 from mlfs_gym.report.compare.summary import Summary
@@ -29,29 +28,18 @@ class Comparison:
     Attributes:
         folder: where everything is.
         config: what was compared.
-        records: one for each complete run.
+        runs: one row per run: scheduler, gpus, size, seed, and `mlfs_gym.report.metrics.METRICS`.
+        timing: one row per run: wall-clock times of decisions (milliseconds) and of the run (seconds).
+        jct_quantiles: one row per run: JCT in seconds at 0%, 1%, ... 100% of the jobs.
         failed: keys of runs whose scheduler raised, with tracebacks.
     """
 
     folder: Path
     config: CompareConfig
-    records: list[dict[str, Any]]
-    failed: dict[str, str]
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        """One row per run: scheduler, gpus, size, seed, and `mlfs_gym.report.metrics.METRICS`."""
-        return runs_table(self.records)
-
-    @cached_property
-    def timing(self) -> pd.DataFrame:
-        """One row per run: wall-clock times of decisions (milliseconds) and of the run (seconds)."""
-        return timing_table(self.records)
-
-    @cached_property
-    def jct_quantiles(self) -> pd.DataFrame:
-        """One row per run: JCT in seconds at 0%, 1%, ... 100% of the jobs."""
-        return quantiles_table(self.records)
+    runs: pd.DataFrame
+    timing: pd.DataFrame
+    jct_quantiles: pd.DataFrame
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     def summary(self, reference: str | None = None) -> Summary:
         """Means and paired differences to a reference: MLF-H if it took part, else the first."""
@@ -60,7 +48,7 @@ class Comparison:
     def write_report(self, reference: str | None = None, plots: bool = True) -> None:
         """Write `summary.md`, the tables in `tables/` and the plots in `plots/`."""
         self.summary(reference).write(self.folder)
-        if plots and self.records:
+        if plots and len(self.runs):
             from mlfs_gym.report.plots.figures import write_figures
 
             write_figures(self, self.folder / "plots")
@@ -141,11 +129,22 @@ def run_comparison(
     if on_progress is not None:
         on_progress(done, len(runs), "compiling" if missing else "complete")
     run_all(missing, config.workload, config.cluster, home.path, _processes(processes, len(missing)), on_run)
-    comparison = Comparison(home.path, everything, home.collect(everything), failed)
-    if comparison.records:
-        home.write_tables(comparison.records)
+    tables = tables_of(home.collect(everything))
+    comparison = Comparison(home.path, everything, *tables, failed)
+    if len(comparison.runs):
+        home.write_tables(tables)
         comparison.write_report(reference, plots)
     return comparison
+
+
+def read_comparison(folder: str | Path) -> Comparison:
+    """A comparison from its settings and its three tables of raw results; nothing else need be there.
+
+    Raises:
+        SettingsError: the folder holds none, or only a part of it.
+    """
+    home = ComparisonFolder(Path(folder))
+    return Comparison(home.path, home.read_config(), *home.read_tables())
 
 
 def _processes(wanted: int | None, runs: int) -> int:

@@ -8,7 +8,7 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.report.compare.one_run import QUANTILES
@@ -87,34 +87,69 @@ class ComparisonFolder:
         ]
         return sorted(found, key=lambda r: (order[r["scheduler"]], config.gpus.index(r["gpus"]), r["size"], r["seed"]))
 
-    def write_tables(self, records: list[dict[str, Any]]) -> None:
-        """Everything in three files; `timing.csv` alone differs from machine to machine."""
-        runs_table(records).to_csv(self.path / "runs.csv", index=False)
-        quantiles_table(records).to_csv(self.path / "jct_quantiles.csv", index=False)
-        timing_table(records).to_csv(self.path / "timing.csv", index=False)
+    def write_tables(self, tables: Tables) -> None:
+        """Each table in a file of its name; `timing.csv` alone differs from machine to machine."""
+        for name, table in tables._asdict().items():
+            table.to_csv(self.path / f"{name}.csv", index=False)
+
+    def read_tables(self) -> Tables:
+        """What `write_tables` has written.
+
+        Raises:
+            SettingsError: a file is missing or no table.
+        """
+        return Tables(*(_read(self.path / f"{name}.csv") for name in Tables._fields))
+
+
+class Tables(NamedTuple):
+    """Raw results, one row per run in each table.
+
+    Attributes:
+        runs: see `runs_table`.
+        timing: see `timing_table`.
+        jct_quantiles: see `quantiles_table`.
+    """
+
+    runs: pd.DataFrame
+    timing: pd.DataFrame
+    jct_quantiles: pd.DataFrame
+
+
+def tables_of(records: list[dict[str, Any]]) -> Tables:
+    """All tables of what was collected."""
+    return Tables(runs_table(records), timing_table(records), quantiles_table(records))
 
 
 def runs_table(records: list[dict[str, Any]]) -> pd.DataFrame:
     """One row per run: scheduler, gpus, size, seed, metrics."""
-    import pandas as pd
-
-    return pd.DataFrame([{**_keys(record), **record["metrics"]} for record in records])
+    return _table([{**_keys(record), **record["metrics"]} for record in records])
 
 
 def timing_table(records: list[dict[str, Any]]) -> pd.DataFrame:
     """One row per run: scheduler, gpus, size, seed, wall-clock times."""
-    import pandas as pd
-
-    return pd.DataFrame([{**_keys(record), **record["timing"]} for record in records])
+    return _table([{**_keys(record), **record["timing"]} for record in records])
 
 
 def quantiles_table(records: list[dict[str, Any]]) -> pd.DataFrame:
     """One row per run: scheduler, gpus, size, seed, JCT in seconds at 0%, 1%, ... 100% of the jobs."""
-    import pandas as pd
-
     names = [f"p{round(100 * quantile)}" for quantile in QUANTILES]
     rows = [{**_keys(r), **dict(zip(names, r["jct_quantiles_s"], strict=True))} for r in records]
-    return pd.DataFrame(rows).round(1)
+    return _table(rows).round(1)
+
+
+def _read(file: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_csv(file)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{file}: found no table of results ({error}); give the comparison again") from None
+
+
+def _table(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=list(KEYS))
 
 
 def _keys(record: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The page that holds our results against the published ones."""
