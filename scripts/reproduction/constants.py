@@ -11,7 +11,7 @@ from mlfs_gym.workloads.generator import TESTBED_CLUSTER, paper_testbed
 
 _PAPER: Final = "the paper, CoNEXT 2020, section 4.1"
 _PHILLY: Final = "Philly trace: Jeon et al., USENIX ATC 2019"
-_SERVER: Final = "p3.8xlarge, the paper's server"
+_SERVER: Final = "AWS p3.8xlarge, a server with four V100"
 _ASSUMED: Final = "assumed"
 
 SOURCES: Final[dict[str, dict[str, str]]] = {
@@ -29,7 +29,7 @@ SOURCES: Final[dict[str, dict[str, str]]] = {
         "contention": "the physics; off for conformance with simulators that have none",
         "round_seconds": f"{_PAPER}: the scheduler runs every minute",
         "redraw_seconds": f"{_ASSUMED}: long against a round, short against a job",
-        "fluctuation": f"{_ASSUMED}: the paper says that demands vary, not by how much",
+        "fluctuation": _ASSUMED,
         "restart_one_gpu_seconds": "Helios simulator: Hu et al., SC 2021",
         "restart_up_to_8_seconds": "the same",
         "restart_larger_seconds": "the same",
@@ -77,8 +77,8 @@ def constants() -> str:
     return "\n\n".join(
         [
             "## Constants",
-            "Every setting of the testbed and of the simulation, with its source; *assumed* where none is published. Sizes, "
-            "demands and learning curves of the five model families have theirs beside each number, in "
+            "Every setting of the testbed and of the simulation, with its source; *assumed* where none is published. "
+            "Sizes, demands and learning curves of the five model families have theirs beside each number, in "
             "[profiles.py](../mlfs_gym/workloads/profiles.py).",
             *tables,
         ]

@@ -10,9 +10,18 @@ import numpy as np
 from mlfs_gym.report.compare.settings import CompareConfig
 from mlfs_gym.report.compare.summary import AS_PUBLISHED, Summary
 from mlfs_gym.report.paired import Difference
-from mlfs_gym.report.tables import SHOWN, unit_for
+from mlfs_gym.report.tables import Unit
+from mlfs_gym.schedulers.ablations import MLF_H_WITHOUT
 from mlfs_gym.workloads.presets import make_workload
 
+UNITS = {
+    "average_jct_s": Unit(" min", 1 / 60, 1),
+    "average_waiting_s": Unit(" min", 1 / 60, 1),
+    "makespan_s": Unit(" h", 1 / 3600, 0),
+    "deadline_ratio": Unit("%", 100.0, 1),
+    "average_accuracy": Unit("%", 100.0, 1),
+    "bandwidth_tb": Unit(" TB", 1.0, 0),
+}
 LONG_SECONDS = 68_700.0  # 19 h, the 95th percentile of Philly's run times
 
 
@@ -25,13 +34,13 @@ class Figures:
 
     def __init__(self, summary: Summary) -> None:
         self.summary = summary
+        self.competitors = [name for name in summary.schedulers if name not in MLF_H_WITHOUT]
         self.rivals = [name for name in summary.schedulers if not name.startswith("mlf_h")]
 
     def __call__(self, scheduler: str, metric: str, jobs: int, gpus: str = AS_PUBLISHED) -> str:
         """A mean with its unit, as in "260.5 min"."""
-        mean = self.summary.mean(scheduler, gpus, jobs, metric).mean
-        unit = unit_for(SHOWN[metric].kind, abs(mean))
-        return f"{unit.number(mean)} {unit.name}".rstrip()
+        unit = UNITS[metric]
+        return f"{unit.number(self.summary.mean(scheduler, gpus, jobs, metric).mean)}{unit.name}"
 
     def effect(self, first: str, second: str, metric: str, jobs: int, gpus: str) -> Difference:
         """Of the first relative to the second."""
@@ -40,8 +49,17 @@ class Figures:
     def span(self, schedulers: list[str], metric: str, jobs: int, gpus: str = AS_PUBLISHED) -> str:
         """Lowest and highest mean of some schedulers, as in "251.3 to 252.3 min"."""
         means = [self.summary.mean(name, gpus, jobs, metric).mean for name in schedulers]
-        unit = unit_for(SHOWN[metric].kind, abs(max(means)))
-        return f"{unit.number(min(means))} to {unit.number(max(means))} {unit.name}".rstrip()
+        unit = UNITS[metric]
+        return f"{unit.number(min(means))} to {unit.number(max(means))}{unit.name}"
+
+    def rank(self, scheduler: str, jobs: int, gpus: str) -> int:
+        """Place by average JCT, 1 the shortest; schedulers that stand for an ablation are left out."""
+        return [name for name, _ in self.ranking(jobs, gpus)].index(scheduler) + 1
+
+    def ranking(self, jobs: int, gpus: str) -> list[tuple[str, float]]:
+        """Schedulers and their average JCT in minutes, the shortest first."""
+        means = {n: self.summary.mean(n, gpus, jobs, "average_jct_s").mean / 60.0 for n in self.competitors}
+        return sorted(means.items(), key=lambda pair: pair[1])
 
     @cached_property
     def load(self) -> dict[int, Load]:

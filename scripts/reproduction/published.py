@@ -35,16 +35,38 @@ class Published:
 # Where the paper gives two figures, one is from its testbed and one from its simulation of 550 servers.
 AT_1860: Final = (
     Published("JCT, MLFS to MLF-RL", "average_jct_s", WITH_MLF_C, "mlf_h", -0.22, -0.18, ("mlf_c",)),
-    Published("JCT, MLFS to Tiresias", "average_jct_s", WITH_MLF_C, "tiresias", -0.34, -0.30, ("preemption",)),
-    Published("JCT, MLFS to SLAQ", "average_jct_s", WITH_MLF_C, "slaq", -0.53, -0.47, ("elastic", "preemption")),
+    Published(
+        "JCT, MLFS to Tiresias", "average_jct_s", WITH_MLF_C, "tiresias", -0.34, -0.30, ("sharing", "preemption")
+    ),
+    Published(
+        "JCT, MLFS to SLAQ", "average_jct_s", WITH_MLF_C, "slaq", -0.53, -0.47, ("sharing", "elastic", "preemption")
+    ),
     Published("makespan, MLFS to Tiresias", "makespan_s", WITH_MLF_C, "tiresias", -0.32, -0.17, ("makespan",)),
     Published("makespan, MLFS to SLAQ", "makespan_s", WITH_MLF_C, "slaq", -0.52, -0.39, ("makespan",)),
     Published("deadlines met, MLFS to MLF-RL", "deadline_ratio", WITH_MLF_C, "mlf_h", 0.21, 0.21, ("slack",)),
-    Published("deadlines met, MLFS to HyperSched", "deadline_ratio", WITH_MLF_C, "hypersched", 0.47, 0.47, ("slack",)),
-    Published("deadlines met, MLFS to SLAQ", "deadline_ratio", WITH_MLF_C, "slaq", 1.02, 1.02, ("slack",)),
+    Published(
+        "deadlines met, MLFS to HyperSched",
+        "deadline_ratio",
+        WITH_MLF_C,
+        "hypersched",
+        0.47,
+        0.47,
+        ("slack", "preemption"),
+    ),
+    Published("deadlines met, MLFS to SLAQ", "deadline_ratio", WITH_MLF_C, "slaq", 1.02, 1.02, ("slack", "preemption")),
     Published("accuracy, MLFS to MLF-RL", "average_accuracy", WITH_MLF_C, "mlf_h", 0.23, 0.23, ("ceiling",)),
-    Published("accuracy, MLFS to HyperSched", "average_accuracy", WITH_MLF_C, "hypersched", 0.43, 0.43, ("ceiling",)),
-    Published("accuracy, MLFS to TensorFlow", "average_accuracy", WITH_MLF_C, "fair", 0.64, 0.64, ("ceiling",)),
+    Published(
+        "accuracy, MLFS to HyperSched",
+        "average_accuracy",
+        WITH_MLF_C,
+        "hypersched",
+        0.43,
+        0.43,
+        ("ceiling", "preemption"),
+    ),
+    Published(
+        "accuracy, MLFS to TensorFlow", "average_accuracy", WITH_MLF_C, "fair", 0.64, 0.64, ("ceiling", "preemption")
+    ),
     Published("traffic, MLFS to TensorFlow", "bandwidth_tb", WITH_MLF_C, "fair", -0.36, -0.36, ("traffic", "elastic")),
     Published("traffic, MLFS to Gandiva", "bandwidth_tb", WITH_MLF_C, "gandiva", -0.45, -0.45, ("traffic",)),
 )

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from mlfs_gym.report.compare.summary import percent
 from mlfs_gym.report.paired import Difference
 
-TOLERANCE: Final = 0.05  # the paper prints no intervals
+TOLERANCE: Final = 0.25  # of the published effect: the paper prints no intervals
 
-AGREES, SAME_DIRECTION, NO_DIFFERENCE, OPPOSITE = "✓", "~", "o", "✗"
+AGREES, SAME_DIRECTION, NO_DIFFERENCE, OPPOSITE, UNDEFINED = "✓", "~", "o", "✗", ""
 LEGEND: Final = (
-    f"{AGREES} our 95% interval touches the paper's range, widened by {100 * TOLERANCE:.0f} points either way, as the "
-    f"paper prints no intervals; {SAME_DIRECTION} the same direction, another size; {NO_DIFFERENCE} the interval "
-    f"contains 0; {OPPOSITE} the opposite direction."
+    f"{AGREES} our 95% interval leaves out 0 and touches the paper's range, widened by a quarter, as the paper prints "
+    f"no intervals; {SAME_DIRECTION} the same direction, another size; {NO_DIFFERENCE} the interval contains 0; "
+    f"{OPPOSITE} the opposite direction."
 )
 
 
 def verdict(ours: Difference, low: float, high: float) -> str:
-    """A sign from the legend.
+    """A sign from the legend; "" where there is no difference to speak of, as without a single event.
 
     Args:
         ours: relative difference with its interval.
         low: lowest published relative difference, as -0.34.
         high: highest; of the same sign.
     """
-    half = 0.0 if ours.half_width != ours.half_width else ours.half_width
-    if ours.mean + half >= low - TOLERANCE and ours.mean - half <= high + TOLERANCE and ours.mean * low > 0:
-        return AGREES
+    if math.isnan(ours.mean):
+        return UNDEFINED
     if not ours.is_significant:
         return NO_DIFFERENCE
-    return SAME_DIRECTION if ours.mean * low > 0 else OPPOSITE
+    least, most = sorted((abs(low), abs(high)))
+    if ours.mean * low < 0:
+        return OPPOSITE
+    nearest, farthest = abs(ours.mean) - ours.half_width, abs(ours.mean) + ours.half_width
+    touches = farthest >= (1 - TOLERANCE) * least and nearest <= (1 + TOLERANCE) * most
+    return AGREES if touches else SAME_DIRECTION
 
 
 def order_verdict(ours: Difference) -> str:
