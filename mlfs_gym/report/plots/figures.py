@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from mlfs_gym.report.compare.summary import Summary
-from mlfs_gym.report.plots.looks import look_of
+from mlfs_gym.report.plots.looks import label_of, look_of
 from mlfs_gym.report.plots.relative import curves_of, write_ablations, write_relative
 from mlfs_gym.report.plots.statistics import mean_and_within_interval, pooled_cdf
 from mlfs_gym.report.plots.style import legend_below, panels, save
@@ -81,7 +81,11 @@ def _write_curves(summary: Summary, name: str, metric: str, label: str, factor: 
                 bars = {"fmt": "none", "ecolor": look.colour, "elinewidth": 0.7, "alpha": 0.6}
                 axis.errorbar(summary.sizes, factor * means[row], factor * halves[row], **bars)
             _size_axis(axis, summary)
-        _fit_to_means(axes, factor * np.stack([_means(summary, gpus, metric)[0] for gpus in summary.config.gpus]))
+        means = factor * np.stack([_means(summary, gpus, metric)[0] for gpus in summary.config.gpus])
+        limits = limits_of(means)
+        for axis, panel in zip(axes, means, strict=True):
+            axis.set_ylim(*limits)
+            _name_what_leaves(axis, curves_of(summary), panel)
         axes[0].set_ylabel(label)
         legend_below(figure, axes[0])
         save(figure, folder, name)
@@ -112,12 +116,29 @@ def _write_times(comparison: Comparison, summary: Summary, folder: Path) -> None
         save(figure, folder, "scheduler_time")
 
 
-def _fit_to_means(axes: list[Any], means: Any) -> None:
-    """Leave a long error bar to be cut off rather than let it flatten all curves."""
-    low, high = float(np.nanmin(means)), float(np.nanmax(means))
-    margin = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
-    for axis in axes:
-        axis.set_ylim(max(0.0, low - margin), high + margin)
+def limits_of(means: Any) -> tuple[float, float]:
+    """Ends of an axis on which most curves can be told apart: a few extreme ones may leave it, error bars too.
+
+    Args:
+        means: any shape, nan where there is none.
+    """
+    lowest, highest = float(np.nanmin(means)), float(np.nanmax(means))
+    low, high = (float(value) for value in np.nanpercentile(means, (5, 95)))
+    spread = high - low
+    lowest, highest = max(lowest, low - spread), min(highest, high + spread)
+    margin = 0.06 * (highest - lowest) or 0.05 * abs(highest) or 1.0
+    return max(0.0, lowest - margin), highest + margin
+
+
+def _name_what_leaves(axis: Any, names: list[str], means: Any) -> None:
+    """Write schedulers whose curves leave the axis at the edge where they do."""
+    low, high = axis.get_ylim()
+    for side, leaves in (("top", np.nanmax(means, axis=1) > high), ("bottom", np.nanmin(means, axis=1) < low)):
+        gone = [label_of(name) for name, leaving in zip(names, leaves, strict=True) if leaving]
+        if gone:
+            arrow, y = ("\u2191", 0.98) if side == "top" else ("\u2193", 0.02)
+            where = {"x": 0.02, "y": y, "ha": "left", "va": side, "transform": axis.transAxes}
+            axis.text(s=f"{arrow} {', '.join(gone)}", fontsize=7, **where)
 
 
 def _titles(summary: Summary) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from mlfs_gym.report.compare.compare import compare
+from mlfs_gym.report.plots.figures import limits_of
 from mlfs_gym.report.plots.looks import LOOKS, label_of, look_of
 from mlfs_gym.report.plots.statistics import mean_and_within_interval, pooled_cdf
 from mlfs_gym.schedulers import scheduler_names
@@ -70,3 +71,14 @@ def test_all_plots_are_drawn(tmp_path: Path) -> None:
         with Image.open(tmp_path / "plots" / f"{name}.png") as picture:
             assert picture.width > 600
             assert len(set(picture.convert("RGB").resize((200, 100)).getdata())) > 50  # not blank
+
+
+def test_an_axis_is_made_for_most_curves() -> None:
+    # 39 means between 1 and 2, one of 100: the axis ends one spread beyond the 95th percentile, and its margin.
+    means = np.append(np.linspace(1.0, 2.0, 39), 100.0)
+    low, high = limits_of(means)
+    assert low < 1.0
+    assert 2.0 < high < 3.2
+    assert limits_of(np.array([[1.0, 2.0], [math.nan, 3.0]])) == pytest.approx((0.88, 3.12))  # nothing is cut off
+    assert limits_of(np.array([5.0, 5.0])) == pytest.approx((4.75, 5.25))
+    assert limits_of(np.zeros(3)) == (0.0, 1.0)
