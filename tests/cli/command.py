@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -46,14 +47,19 @@ def mlfs_gym_process(*arguments: str | Path, cwd: Path = ROOT) -> Outcome:
 
 
 def start_mlfs_gym(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "mlfs_gym", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    # Where the tests run in the background of a shell they ignore Ctrl-C, and so would every process they start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "mlfs_gym", *map(str, arguments)],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def finished(process: subprocess.Popen[str]) -> Outcome:
