@@ -65,6 +65,7 @@ JOB: Final = np.dtype(
         ("running_replicas", np.int32),  # r
         ("spans_servers", np.int32),  # 1: its placed tasks sit on more than one server
         ("dirty", np.int32),  # 0: speed is up to date, 1: a neighbour changed, 2: its own placement changed
+        ("heap_position", np.int32),  # in `State.finishing`, NONE: not in it
         ("restart_due", np.int32),  # 1: was evicted, pays the restart cost when placed again
         ("placed_round", np.int32),  # clock["rounds"] when last placed, evicted or moved
         ("held_gpus", np.int32),  # GPUs held since settled_at
@@ -177,6 +178,8 @@ CLOCK: Final = np.dtype(
         ("changed", np.int32),  # 1: something happened since the last round
         ("next_arrival", np.int64),  # first job that has not arrived
         ("num_active", np.int64),  # length of `active`
+        ("num_marked", np.int64),  # length of `marked`
+        ("num_finishing", np.int64),  # length of `finishing`
         ("num_running", np.int64),  # jobs with a running replica
         ("num_waiting", np.int64),  # active jobs with a replica that does not run
         ("num_done", np.int64),
@@ -204,6 +207,10 @@ class State(NamedTuple):
         gpus: shape (G,), dtype `GPU`, grouped by server.
         active: shape (J,), int64; the first ``clock["num_active"]`` entries are the jobs that have
             arrived and not ended, in order of arrival.
+        marked: shape (J,), int64; the first ``clock["num_marked"]`` entries are the jobs that have been marked
+            ``dirty`` since the last refresh, each once; some may have ended since.
+        finishing: shape (J,), int64; the first ``clock["num_finishing"]`` entries are the jobs with a finite
+            ``finish_at``, a binary heap with the next to finish on top (see `mlfs_gym.sim.finishing`).
         clock: shape (1,), dtype `CLOCK`.
     """
 
@@ -213,6 +220,8 @@ class State(NamedTuple):
     servers: Array
     gpus: Array
     active: Array
+    marked: Array
+    finishing: Array
     clock: Array
 
     def copy(self) -> State:

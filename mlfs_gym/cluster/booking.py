@@ -13,13 +13,22 @@ MILLI = 1000  # one GPU
 
 
 @kernel
+def mark(state: State, job: int, dirty: int) -> None:
+    """The speed of a job must be computed again; `dirty` is 1 because of a neighbour, 2 because it was placed anew."""
+    row = state.jobs[job]
+    if row.dirty == 0:
+        clock = state.clock[0]
+        state.marked[clock.num_marked] = job
+        clock.num_marked += 1
+    row.dirty = max(row.dirty, dirty)
+
+
+@kernel
 def mark_server(state: State, server: int) -> None:
     """The speed of every job on this server must be computed again."""
     task = state.servers[server].first_task
     while task != NONE:
-        job = state.tasks[task].job
-        if state.jobs[job].dirty == 0:
-            state.jobs[job].dirty = 1
+        mark(state, state.tasks[task].job, 1)
         task = state.tasks[task].next_on_server
 
 

@@ -32,13 +32,15 @@ def new_state(
     _reset_jobs(jobs)
     _reset_tasks(tasks)
     servers, gpus = _servers(cluster)
-    return State(jobs, tasks, edges, servers, gpus, np.zeros(len(jobs), np.int64), _clock(simulation, seed))
+    active, marked, finishing = np.zeros((3, len(jobs)), np.int64)
+    return State(jobs, tasks, edges, servers, gpus, active, marked, finishing, _clock(simulation, seed))
 
 
 def _reset_jobs(jobs: Array) -> None:
     for name in STATE_OF_A_JOB:
         jobs[name] = 0
     jobs["status"] = PENDING
+    jobs["heap_position"] = NONE
     jobs["placed_round"] = -1
     jobs["iteration_time"] = np.inf
     jobs["finish_at"] = np.inf

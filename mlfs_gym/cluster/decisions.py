@@ -7,7 +7,7 @@ follows when the round is over: the marks ``dirty``, ``restart_due`` and ``stall
 from __future__ import annotations
 
 from mlfs_gym.cluster.arrays import FINISHED, NONE, PENDING, QUEUED, RUNNING, STOPPED, Array, State
-from mlfs_gym.cluster.booking import bind, unbind, update_span
+from mlfs_gym.cluster.booking import bind, mark, unbind, update_span
 from mlfs_gym.cluster.jit import kernel
 
 
@@ -120,7 +120,7 @@ def place_replica(state: State, job: int, hosts: Array) -> bool:
     row.running_replicas += 1
     if row.running_replicas == row.replicas:
         clock.num_waiting -= 1
-    row.dirty = 2
+    mark(state, job, 2)
     row.placed_round = clock.rounds
     update_span(state, job)
     return True
@@ -148,7 +148,7 @@ def release_all(state: State, job: int) -> None:
             state.clock[0].num_waiting += 1
     row.running_replicas = 0
     row.spans_servers = 0
-    row.dirty = 2
+    mark(state, job, 2)
 
 
 @kernel
@@ -198,7 +198,7 @@ def move_task(state: State, task: int, server: int, gpu: int) -> bool:
     row.moved_at = clock.time
     state.jobs[job].migrations += 1
     clock.migrations += 1
-    state.jobs[job].dirty = 2
+    mark(state, job, 2)
     state.jobs[job].placed_round = clock.rounds
     update_span(state, job)
     return True

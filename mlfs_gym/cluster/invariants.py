@@ -18,6 +18,8 @@ def check_invariants(state: State) -> None:
     _check_capacity(state)
     _check_gangs(state)
     _check_counts(state)
+    _check_marks(state)
+    _check_finishing(state)
 
 
 def _require(condition: bool, what: str) -> None:
@@ -94,3 +96,23 @@ def _check_counts(state: State) -> None:
     _require(clock["num_running"] == (status == RUNNING).sum(), "num_running is wrong")
     waiting = (jobs["running_replicas"] < jobs["replicas"])[active].sum()
     _require(clock["num_waiting"] == waiting, "num_waiting is wrong")
+
+
+def _check_marks(state: State) -> None:
+    marked = state.marked[: state.clock["num_marked"][0]]
+    _require(len(np.unique(marked)) == len(marked), "a job is marked twice")
+    dirty = np.flatnonzero(state.jobs["dirty"])
+    _require(bool(np.isin(dirty, marked).all()), "a dirty job is not in the list of marked ones")
+
+
+def _check_finishing(state: State) -> None:
+    finish_at = state.jobs["finish_at"]
+    heap = state.finishing[: state.clock["num_finishing"][0]]
+    expected = np.flatnonzero(np.isfinite(finish_at))
+    _require(bool(np.array_equal(np.sort(heap), expected)), "the heap is not the set of jobs with a finish time")
+    positions = state.jobs["heap_position"][heap]
+    _require(bool(np.array_equal(positions, np.arange(len(heap)))), "a job does not know its position in the heap")
+    for position in range(1, len(heap)):
+        above, here = heap[(position - 1) // 2], heap[position]
+        ordered = (finish_at[above], above) < (finish_at[here], here)
+        _require(bool(ordered), f"job {here} finishes before the one above it in the heap")

@@ -14,6 +14,7 @@ from mlfs_gym.cluster.arrays import NONE, QUEUED, Array, State
 from mlfs_gym.cluster.booking import redraw
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.overload import any_overloaded, count_overloads
+from mlfs_gym.sim.finishing import next_to_finish
 from mlfs_gym.sim.grid import snap
 from mlfs_gym.sim.progress import begin_learning, complete_job, settle
 from mlfs_gym.sim.refresh import refresh
@@ -73,12 +74,9 @@ def next_event(state: State) -> tuple[float, int, int]:
     clock = state.clock[0]
     time = np.inf
     kind = COMPLETION
-    who = NONE
-    for position in range(clock.num_active):
-        job = state.active[position]
-        if state.jobs[job].finish_at < time:
-            time = state.jobs[job].finish_at
-            who = job
+    who = next_to_finish(state)
+    if who != NONE:
+        time = state.jobs[who].finish_at
     if clock.fluctuation > 0.0 and clock.num_running > 0:
         redraw_time = snap((clock.period + 1) * clock.redraw_seconds)
         if redraw_time < time:

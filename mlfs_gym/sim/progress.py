@@ -7,6 +7,7 @@ import numpy as np
 from mlfs_gym.cluster.arrays import FINISHED, State
 from mlfs_gym.cluster.decisions import release_all
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.sim.finishing import set_finish
 from mlfs_gym.workloads.curves import accuracy, best_iteration, observed_loss
 
 REQUIREMENT_TOLERANCE = 1e-9
@@ -42,7 +43,8 @@ def settle(state: State, job: int, time: float, complete: bool) -> None:
     row.bytes_sent += sent
     state.clock[0].bytes_sent += sent
     row.accuracy = accuracy(row, row.progress)
-    _report_losses(state, job)
+    if np.floor(row.progress) > np.floor(before):
+        _report_losses(state, job)
     if time <= row.deadline:
         _learn_in_time(state, job, before, row.progress)
     elif begin < row.deadline:
@@ -55,12 +57,15 @@ def _learn_in_time(state: State, job: int, before: float, after: float) -> None:
     """Account for iterations that were done by the deadline."""
     row = state.jobs[job]
     clock = state.clock[0]
-    reached = accuracy(row, after)
+    reached = row.accuracy if after == row.progress else accuracy(row, after)
     clock.accuracy_sum += reached - row.accuracy_by_deadline
     row.accuracy_by_deadline = reached
+    if row.requirement_met == 1:
+        return
     # Overfitting may have taken away again what had been reached in between.
-    best = accuracy(row, min(max(best_iteration(row), before), after))
-    if row.requirement_met == 0 and best >= row.required_accuracy - REQUIREMENT_TOLERANCE:
+    peak = min(max(best_iteration(row), before), after)
+    best = reached if peak == after else accuracy(row, peak)
+    if best >= row.required_accuracy - REQUIREMENT_TOLERANCE:
         row.requirement_met = 1
         clock.requirements_met += 1
 
@@ -100,7 +105,7 @@ def end_job(state: State, job: int, status: int) -> None:
     row = state.jobs[job]
     row.status = status
     row.finish = clock.time
-    row.finish_at = np.inf
+    set_finish(state, job, np.inf)
     row.iteration_time = np.inf
     row.bytes_per_iteration = 0.0
     row.held_gpus = 0
@@ -108,9 +113,7 @@ def end_job(state: State, job: int, status: int) -> None:
     if row.finish <= row.deadline:
         clock.deadlines_met += 1
     clock.num_done += 1
-    position = 0
-    while state.active[position] != job:
-        position += 1
+    position = np.searchsorted(state.active[: clock.num_active], job)
     for later in range(position + 1, clock.num_active):
         state.active[later - 1] = state.active[later]
     clock.num_active -= 1

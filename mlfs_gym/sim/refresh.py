@@ -6,6 +6,7 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import STOPPED, Array, State
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.sim.finishing import set_finish
 from mlfs_gym.sim.grid import snap
 from mlfs_gym.sim.progress import end_job, settle
 from mlfs_gym.sim.speed import iteration_time_and_bytes
@@ -20,16 +21,17 @@ def refresh(state: State, scratch: Array) -> None:
         scratch: shape (largest P,), float64.
     """
     clock = state.clock[0]
-    position = 0
-    while position < clock.num_active:
-        job = state.active[position]
+    marked = state.marked[: clock.num_marked]
+    marked.sort()  # sums must not depend on the order of decisions
+    clock.num_marked = 0
+    for job in marked:
+        if state.jobs[job].dirty == 0:
+            continue  # it has ended since
         if state.jobs[job].status == STOPPED:
             settle(state, job, clock.time, False)
             end_job(state, job, STOPPED)
-            continue  # the next job has moved to this position
-        if state.jobs[job].dirty > 0:
+        else:
             _refresh_job(state, job, scratch)
-        position += 1
 
 
 @kernel
@@ -48,11 +50,12 @@ def _refresh_job(state: State, job: int, scratch: Array) -> None:
     if row.running_replicas == 0:
         row.stalled_until = -np.inf
         row.stall_due = 0.0
-        row.finish_at = np.inf
+        set_finish(state, job, np.inf)
         return
     if row.stall_due > 0.0:
         row.stalled_until = max(row.stalled_until, now + row.stall_due)
         row.stall_due = 0.0
     if np.isnan(row.first_start):
         row.first_start = now
-    row.finish_at = snap(max(now, row.stalled_until) + (row.max_iterations - row.progress) * seconds)
+    left = (row.max_iterations - row.progress) * seconds
+    set_finish(state, job, snap(max(now, row.stalled_until) + left))
