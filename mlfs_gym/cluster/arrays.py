@@ -36,18 +36,18 @@ JOB: Final = np.dtype(
         ("deadline", np.float64),  # s, absolute
         ("urgency", np.float64),  # L_J in [0, 10], above 8 is urgent
         ("required_accuracy", np.float64),  # in [0, 1]
-        ("model", np.int32),  # index into workloads.profiles.FAMILIES
-        ("replicas", np.int32),  # R, data parallelism
-        ("partitions", np.int32),  # P, model parallelism
-        ("parameter_server", np.int32),  # 1: gradients go through a parameter server, 0: ring all-reduce
-        ("num_gpus", np.int32),  # R * P
-        ("first_task", np.int32),  # tasks first_task + r * P + p; a parameter server comes last
-        ("num_tasks", np.int32),
-        ("first_edge", np.int32),  # DAG of one replica, the same for all of them
-        ("num_edges", np.int32),
-        ("max_iterations", np.int32),  # I_max
-        ("stop_option", np.int32),  # what the user picked
-        ("stop_option_limit", np.int32),  # the furthest downgrade that the user permits
+        ("model", np.int64),  # index into workloads.profiles.FAMILIES
+        ("replicas", np.int64),  # R, data parallelism
+        ("partitions", np.int64),  # P, model parallelism
+        ("parameter_server", np.int64),  # 1: gradients go through a parameter server, 0: ring all-reduce
+        ("num_gpus", np.int64),  # R * P
+        ("first_task", np.int64),  # tasks first_task + r * P + p; a parameter server comes last
+        ("num_tasks", np.int64),
+        ("first_edge", np.int64),  # DAG of one replica, the same for all of them
+        ("num_edges", np.int64),
+        ("max_iterations", np.int64),  # I_max
+        ("stop_option", np.int64),  # what the user picked
+        ("stop_option_limit", np.int64),  # the furthest downgrade that the user permits
         ("gradient_bytes", np.float64),  # size of the model's gradients, exchanged once per iteration
         ("checkpoint_bytes", np.float64),  # what an eviction or a move transfers, whole job
         ("ideal_iteration_time", np.float64),  # s: R replicas, one server, no contention
@@ -61,14 +61,14 @@ JOB: Final = np.dtype(
         ("loss_noise", np.float64),  # relative amplitude
         ("accuracy_ceiling", np.float64),  # in [0, 1]
         # --- the state --------------------------------------------------------------------------
-        ("status", np.int32),
-        ("running_replicas", np.int32),  # r
-        ("spans_servers", np.int32),  # 1: its placed tasks sit on more than one server
-        ("dirty", np.int32),  # 0: speed is up to date, 1: a neighbour changed, 2: its own placement changed
-        ("heap_position", np.int32),  # in `State.finishing`, NONE: not in it
-        ("restart_due", np.int32),  # 1: was evicted, pays the restart cost when placed again
-        ("placed_round", np.int32),  # clock["rounds"] when last placed, evicted or moved
-        ("held_gpus", np.int32),  # GPUs held since settled_at
+        ("status", np.int64),
+        ("running_replicas", np.int64),  # r
+        ("spans_servers", np.int64),  # 1: its placed tasks sit on more than one server
+        ("dirty", np.int64),  # 0: speed is up to date, 1: a neighbour changed, 2: its own placement changed
+        ("heap_position", np.int64),  # in `State.finishing`, NONE: not in it
+        ("restart_due", np.int64),  # 1: was evicted, pays the restart cost when placed again
+        ("placed_round", np.int64),  # clock["rounds"] when last placed, evicted or moved
+        ("held_gpus", np.int64),  # GPUs held since settled_at
         ("stall_due", np.float64),  # s, stall that the decisions of this round cost
         ("progress", np.float64),  # iterations done, fractional, as of settled_at
         ("settled_at", np.float64),  # s
@@ -81,27 +81,27 @@ JOB: Final = np.dtype(
         ("first_loss", np.float64),  # observed before training, iteration 0
         ("accuracy", np.float64),  # now
         ("accuracy_by_deadline", np.float64),  # now, or at the deadline once it has passed
-        ("requirement_met", np.int32),  # 1: required_accuracy was reached by the deadline
+        ("requirement_met", np.int64),  # 1: required_accuracy was reached by the deadline
         ("first_start", np.float64),  # s, nan before
         ("finish", np.float64),  # s, nan before
         ("waiting_time", np.float64),  # s with no replica running
         ("attained_service", np.float64),  # GPU-seconds held
         ("bytes_sent", np.float64),  # between servers, with checkpoints
-        ("preemptions", np.int32),
-        ("migrations", np.int32),
+        ("preemptions", np.int64),
+        ("migrations", np.int64),
     ],
     align=True,
 )
 
 TASK: Final = np.dtype(
     [
-        ("job", np.int32),
-        ("replica", np.int32),
-        ("partition", np.int32),  # NONE: the parameter server
-        ("server", np.int32),  # NONE: not placed
-        ("gpu", np.int32),  # NONE: not placed, or the parameter server
-        ("next_on_server", np.int32),  # doubly linked list of the tasks on a server
-        ("previous_on_server", np.int32),
+        ("job", np.int64),
+        ("replica", np.int64),
+        ("partition", np.int64),  # NONE: the parameter server
+        ("server", np.int64),  # NONE: not placed
+        ("gpu", np.int64),  # NONE: not placed, or the parameter server
+        ("next_on_server", np.int64),  # doubly linked list of the tasks on a server
+        ("previous_on_server", np.int64),
         ("memory", np.int64),  # MiB of host memory, hard
         ("gpu_memory", np.int64),  # MiB, hard
         ("gpu_demand", np.int64),  # milli-GPU, nominal
@@ -119,8 +119,8 @@ TASK: Final = np.dtype(
 
 EDGE: Final = np.dtype(
     [
-        ("source", np.int32),  # partition, always lower than target: partitions are in topological order
-        ("target", np.int32),
+        ("source", np.int64),  # partition, always lower than target: partitions are in topological order
+        ("target", np.int64),
         ("bytes", np.float64),  # per iteration
     ],
     align=True,
@@ -128,8 +128,8 @@ EDGE: Final = np.dtype(
 
 SERVER: Final = np.dtype(
     [
-        ("first_gpu", np.int32),
-        ("num_gpus", np.int32),
+        ("first_gpu", np.int64),
+        ("num_gpus", np.int64),
         ("cpu", np.int64),  # milli-core
         ("memory", np.int64),  # MiB
         ("nic", np.int64),  # bytes/s
@@ -137,17 +137,19 @@ SERVER: Final = np.dtype(
         ("cpu_used", np.int64),
         ("memory_used", np.int64),
         ("nic_used", np.int64),
-        ("num_tasks", np.int32),
-        ("first_task", np.int32),  # head of the list of tasks, NONE: empty
-        ("overloaded", np.int32),  # as of the last overload count
+        ("num_tasks", np.int64),
+        ("first_task", np.int64),  # head of the list of tasks, NONE: empty
+        ("overloaded", np.int64),  # as of the last overload count
+        ("free_gpus", np.int64),  # GPUs without a task
+        ("version", np.int64),  # grows with every change of what it holds or what that uses
     ],
     align=True,
 )
 
 GPU: Final = np.dtype(
     [
-        ("server", np.int32),
-        ("num_tasks", np.int32),
+        ("server", np.int64),
+        ("num_tasks", np.int64),
         ("memory", np.int64),  # MiB
         ("memory_used", np.int64),
         ("used", np.int64),  # milli-GPU
@@ -160,8 +162,8 @@ CLOCK: Final = np.dtype(
     [
         # --- settings ---------------------------------------------------------------------------
         ("seed", np.uint64),
-        ("sharing", np.int32),  # 1: several tasks may share a GPU
-        ("contention", np.int32),  # 1: oversubscribed resources slow their tasks down
+        ("sharing", np.int64),  # 1: several tasks may share a GPU
+        ("contention", np.int64),  # 1: oversubscribed resources slow their tasks down
         ("round_seconds", np.float64),
         ("redraw_seconds", np.float64),
         ("fluctuation", np.float64),  # demand factors are uniform in [1 - f, 1 + f]
@@ -175,12 +177,13 @@ CLOCK: Final = np.dtype(
         ("period", np.int64),  # number of the demand period
         ("rounds", np.int64),  # rounds begun
         ("last_round", np.float64),  # s, -inf before the first
-        ("changed", np.int32),  # 1: something happened since the last round
+        ("changed", np.int64),  # 1: something happened since the last round
         ("next_arrival", np.int64),  # first job that has not arrived
         ("num_active", np.int64),  # length of `active`
         ("num_marked", np.int64),  # length of `marked`
         ("num_finishing", np.int64),  # length of `finishing`
         ("num_running", np.int64),  # jobs with a running replica
+        ("free_gpus", np.int64),  # GPUs without a task
         ("num_waiting", np.int64),  # active jobs with a replica that does not run
         ("num_done", np.int64),
         ("jct_integral", np.float64),  # s, sum of min(finish, now) - arrival over arrived jobs

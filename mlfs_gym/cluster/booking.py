@@ -46,6 +46,7 @@ def book(state: State, task: int, gpu_used: int, cpu_used: int, nic_used: int) -
     row.gpu_used = gpu_used
     row.cpu_used = cpu_used
     row.nic_used = nic_used
+    server.version += 1
 
     affects = False
     if more_gpu != 0:
@@ -64,6 +65,17 @@ def book(state: State, task: int, gpu_used: int, cpu_used: int, nic_used: int) -
 
 
 @kernel
+def count_on_gpu(state: State, gpu: int, change: int) -> None:
+    """One task more (1) or less (-1) on a GPU, which may take it out of the free ones or back."""
+    device = state.gpus[gpu]
+    free_before = device.num_tasks == 0
+    device.num_tasks += change
+    freed = (device.num_tasks == 0) - free_before
+    state.servers[device.server].free_gpus += freed
+    state.clock[0].free_gpus += freed
+
+
+@kernel
 def bind(state: State, task: int, server: int, gpu: int) -> None:
     """Place one task: link it, reserve its memory, book its compute. Its NIC demand comes with `update_span`."""
     row = state.tasks[task]
@@ -78,7 +90,7 @@ def bind(state: State, task: int, server: int, gpu: int) -> None:
     host.num_tasks += 1
     host.memory_used += row.memory
     if gpu != NONE:
-        state.gpus[gpu].num_tasks += 1
+        count_on_gpu(state, gpu, 1)
         state.gpus[gpu].memory_used += row.gpu_memory
     factor = demand_factor(state, task)
     gpu_used = scaled(row.gpu_demand, factor) if gpu != NONE else 0
@@ -100,7 +112,7 @@ def unbind(state: State, task: int) -> None:
     host.num_tasks -= 1
     host.memory_used -= row.memory
     if row.gpu != NONE:
-        state.gpus[row.gpu].num_tasks -= 1
+        count_on_gpu(state, row.gpu, -1)
         state.gpus[row.gpu].memory_used -= row.gpu_memory
     row.server = NONE
     row.gpu = NONE

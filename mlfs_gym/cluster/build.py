@@ -33,7 +33,9 @@ def new_state(
     _reset_tasks(tasks)
     servers, gpus = _servers(cluster)
     active, marked, finishing = np.zeros((3, len(jobs)), np.int64)
-    return State(jobs, tasks, edges, servers, gpus, active, marked, finishing, _clock(simulation, seed))
+    clock = _clock(simulation, seed)
+    clock["free_gpus"] = len(gpus)
+    return State(jobs, tasks, edges, servers, gpus, active, marked, finishing, clock)
 
 
 def _reset_jobs(jobs: Array) -> None:
@@ -67,6 +69,7 @@ def _servers(cluster: ClusterConfig) -> tuple[Array, Array]:
     servers["memory"] = round(cluster.memory_gib * 1024)
     servers["nic"] = round(cluster.nic_gbit_per_s * 1e9 / 8)
     servers["first_task"] = NONE
+    servers["free_gpus"] = servers["num_gpus"]
     gpus = np.zeros(cluster.total_gpus, GPU)
     gpus["server"] = np.repeat(np.arange(cluster.servers), cluster.gpus_per_server)
     gpus["memory"] = round(cluster.gpu_memory_gib * 1024)

@@ -48,6 +48,9 @@ def _check_sums(state: State) -> None:
         counts = np.bincount(rows[key], minlength=len(table))
         _require(bool((counts == table).all()), f"{name} is not the count of its tasks")
     _require(bool((state.gpus["server"][on_gpu["gpu"]] == on_gpu["server"]).all()), "a task's GPU is on another server")
+    free = np.bincount(state.gpus["server"][state.gpus["num_tasks"] == 0], minlength=len(state.servers))
+    _require(bool((free == state.servers["free_gpus"]).all()), "servers.free_gpus is not the count of its free GPUs")
+    _require(state.clock["free_gpus"][0] == free.sum(), "clock.free_gpus is not the count of all free GPUs")
 
 
 def _check_lists(state: State) -> None:

@@ -58,7 +58,7 @@ def kernel(function: F) -> F:
     Division by zero gives inf or nan as in NumPy. No fast-math: results must not depend on the
     instruction set, and the plain twin in the tests must agree to the bit.
     """
-    dispatcher = numba.njit(error_model="numpy", nogil=True)(function)
+    dispatcher = numba.njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True)(function)
     try:
         dispatcher._cache = _PackageCache(function)
     except RuntimeError:  # no place to write a cache: compile in memory

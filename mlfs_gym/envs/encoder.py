@@ -14,10 +14,10 @@ from mlfs_gym.cluster.overload import server_overloaded
 from mlfs_gym.envs.features import observation_shapes
 from mlfs_gym.envs.layout import Layout
 from mlfs_gym.envs.window import Window
-from mlfs_gym.schedulers.mlf_h.hosting import utilisation
 from mlfs_gym.schedulers.mlf_h.migration import task_utilisation
 from mlfs_gym.schedulers.mlf_h.placement import first_task
 from mlfs_gym.schedulers.mlf_h.priority import loss_progress
+from mlfs_gym.schedulers.mlf_h.utilisation import utilisation
 from mlfs_gym.schedulers.mlf_h.volumes import communication_volumes, planned_servers
 
 # Where the log scales reach 1.

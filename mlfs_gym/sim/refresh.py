@@ -6,6 +6,7 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import STOPPED, Array, State
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.sorting import sort_numbers
 from mlfs_gym.sim.finishing import set_finish
 from mlfs_gym.sim.grid import snap
 from mlfs_gym.sim.progress import end_job, settle
@@ -22,7 +23,7 @@ def refresh(state: State, scratch: Array) -> None:
     """
     clock = state.clock[0]
     marked = state.marked[: clock.num_marked]
-    marked.sort()  # sums must not depend on the order of decisions
+    sort_numbers(marked)  # sums must not depend on the order of decisions
     clock.num_marked = 0
     for job in marked:
         if state.jobs[job].dirty == 0:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import State
 from mlfs_gym.cluster.jit import kernel
-from mlfs_gym.schedulers.mlf_h.hosting import RESOURCES, utilisation
+from mlfs_gym.schedulers.mlf_h.utilisation import RESOURCES, utilisation
 
 
 @kernel

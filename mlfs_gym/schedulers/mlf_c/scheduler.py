@@ -13,6 +13,7 @@ from mlfs_gym.schedulers.mlf_c.params import MLFCParams
 from mlfs_gym.schedulers.mlf_c.predicting import PredictingStops
 from mlfs_gym.schedulers.mlf_h.decide import migrate
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
+from mlfs_gym.schedulers.mlf_h.survey import SurveyOf
 
 SUFFIX = "+mlf_c"
 """Added to a scheduler's name."""
@@ -42,10 +43,12 @@ class MLFC(Scheduler):
         self.name = f"{scheduler.name}{SUFFIX}"
         self.shares_gpus = scheduler.shares_gpus
         self._migration = MLFHParams().record()
+        self._survey_of = SurveyOf()
 
     def reset(self, cluster: Cluster) -> None:
         """Forget earlier runs, inside and outside."""
         self.scheduler.reset(cluster)
+        self._survey_of = SurveyOf()
         self.control = new_control(cluster.jobs, self.params)
         self.wake_every_seconds = self.scheduler.wake_every_seconds
         self._due = Due(self.scheduler)
@@ -63,6 +66,6 @@ class MLFC(Scheduler):
         if self._due.now(cluster, stopped):
             self.scheduler.schedule(cluster)
             if self.params.migrate:
-                migrate(cluster.state, self._migration)
+                migrate(cluster.state, self._migration, self._survey_of(cluster))
         next_look = end_round(cluster.state, self.control)
         self.wake_every_seconds = min(next_look, self._due.wake_every_seconds(cluster))

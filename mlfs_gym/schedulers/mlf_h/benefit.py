@@ -8,6 +8,7 @@ from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.booking import bind, unbind, update_span
 from mlfs_gym.cluster.decisions import restart_seconds
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.sorting import sort_numbers
 from mlfs_gym.sim.speed import iteration_time_and_bytes
 
 
@@ -68,7 +69,9 @@ def _jobs_on(state: State, one: int, other: int) -> Array:
                 found[count] = job
                 count += 1
             task = state.tasks[task].next_on_server
-    return np.sort(found[:count])
+    jobs = found[:count]
+    sort_numbers(jobs)
+    return jobs
 
 
 @kernel

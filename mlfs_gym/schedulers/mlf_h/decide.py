@@ -11,18 +11,19 @@ from mlfs_gym.schedulers.mlf_h.benefit import move_pays
 from mlfs_gym.schedulers.mlf_h.migration import move_candidates, move_host, move_targets
 from mlfs_gym.schedulers.mlf_h.placement import ideal_hosts
 from mlfs_gym.schedulers.mlf_h.priority import waiting_by_priority
+from mlfs_gym.schedulers.mlf_h.survey import Survey
 
 
 @kernel
-def next_move(state: State, params: Array) -> tuple[int, int]:
+def next_move(state: State, params: Array, survey: Survey) -> tuple[int, int]:
     """The migration that MLF-H makes now: task and server, (NONE, NONE) if none pays."""
     if params[0].migrate == 0:
         return NONE, NONE
     tasks = np.empty(params[0].move_candidates, np.int64)
     servers = np.empty(state.servers.shape[0], np.int64)
-    for index in range(move_candidates(state, params, tasks)):
+    for index in range(move_candidates(state, params, tasks, survey)):
         task = tasks[index]
-        if move_targets(state, task, params, servers) == 0:
+        if move_targets(state, task, params, servers, survey) == 0:
             continue
         gpu = move_host(state, task, servers[0], params)
         if state.tasks[task].partition == NONE:
@@ -44,7 +45,7 @@ def carry_out_move(state: State, task: int, server: int, params: Array) -> bool:
 
 
 @kernel
-def mlf_h_round(state: State, params: Array, hosts: Array, scratch: Array) -> None:
+def mlf_h_round(state: State, params: Array, survey: Survey) -> None:
     """A whole round: place by priority what fits, then migrate while it pays.
 
     Within a round placements only take room away, so a job that does not fit need not be tried again.
@@ -52,21 +53,20 @@ def mlf_h_round(state: State, params: Array, hosts: Array, scratch: Array) -> No
     Args:
         state: the cluster, observed.
         params: shape (1,), dtype `PARAMS`.
-        hosts: shape (largest P + 1,), int64, scratch.
-        scratch: shape (largest P,), float64, scratch.
+        survey: of this cluster.
     """
-    jobs, _ = waiting_by_priority(state, params, scratch)
+    jobs, _ = waiting_by_priority(state, params, survey.priorities)
     for job in jobs:
-        while ideal_hosts(state, job, params, hosts):
-            if not place_replica(state, job, hosts):
+        while ideal_hosts(state, job, params, survey):
+            if not place_replica(state, job, survey.hosts):
                 break
-    migrate(state, params)
+    migrate(state, params, survey)
 
 
 @kernel
-def migrate(state: State, params: Array) -> None:
+def migrate(state: State, params: Array, survey: Survey) -> None:
     """Move tasks out of overloaded servers while it pays."""
     while True:
-        task, server = next_move(state, params)
+        task, server = next_move(state, params, survey)
         if task == NONE or not carry_out_move(state, task, server, params):
             return

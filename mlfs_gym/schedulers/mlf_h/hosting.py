@@ -7,22 +7,8 @@ import numpy as np
 from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.booking import MILLI
 from mlfs_gym.cluster.jit import kernel
-from mlfs_gym.cluster.overload import server_overloaded
-
-RESOURCES = 4  # GPU, CPU, memory, bandwidth
-
-
-@kernel
-def utilisation(state: State, server: int, resource: int) -> float:
-    """Utilisation of a server: 0 GPU compute, 1 CPU, 2 host memory, 3 NIC; 1.0 is full."""
-    host = state.servers[server]
-    if resource == 0:
-        return host.gpu_used / (MILLI * host.num_gpus)
-    if resource == 1:
-        return host.cpu_used / host.cpu
-    if resource == 2:
-        return host.memory_used / host.memory
-    return host.nic_used / host.nic
+from mlfs_gym.schedulers.mlf_h.survey import Survey, update
+from mlfs_gym.schedulers.mlf_h.utilisation import RESOURCES
 
 
 @kernel
@@ -74,7 +60,7 @@ def may_host(state: State, task: int, server: int, limit: float, remote: bool) -
 
 
 @kernel
-def distances(state: State, volumes: Array, params: Array, result: Array) -> None:
+def distances(state: State, params: Array, survey: Survey) -> None:
     """Euclidean distance of every server from the ideal virtual server.
 
     Ideal is, per resource, the lowest utilisation among underloaded servers and the largest communication
@@ -82,25 +68,26 @@ def distances(state: State, volumes: Array, params: Array, result: Array) -> Non
 
     Args:
         state: the cluster.
-        volumes: shape (S,), bytes per iteration between the task and what a server already hosts.
         params: shape (1,), dtype `PARAMS`.
-        result: shape (S,), receives the distances.
+        survey: with the task's `volumes`; receives the `distances`.
     """
-    p = params[0]
+    update(state, params, survey)
     servers = state.servers.shape[0]
-    ideal = np.full(RESOURCES, np.inf)
+    weight = params[0].bandwidth_weight
     most = 0.0
     for server in range(servers):
-        if server_overloaded(state, server, p.overload_threshold):
-            continue
-        most = max(most, volumes[server])
-        for resource in range(RESOURCES):
-            ideal[resource] = min(ideal[resource], utilisation(state, server, resource))
+        if not survey.overloaded[server]:
+            most = max(most, survey.volumes[server])
+    survey.distances[:] = 0.0
+    for resource in range(RESOURCES):
+        ideal = np.inf
+        for server in range(servers):
+            if not survey.overloaded[server]:
+                ideal = min(ideal, survey.use[server, resource])
+        if ideal < np.inf:
+            for server in range(servers):
+                survey.distances[server] += (survey.use[server, resource] - ideal) ** 2
     for server in range(servers):
-        square = 0.0
-        for resource in range(RESOURCES):
-            if ideal[resource] < np.inf:
-                square += (utilisation(state, server, resource) - ideal[resource]) ** 2
         if most > 0.0:
-            square += p.bandwidth_weight * (max(0.0, most - volumes[server]) / most) ** 2
-        result[server] = np.sqrt(square)
+            survey.distances[server] += weight * (max(0.0, most - survey.volumes[server]) / most) ** 2
+        survey.distances[server] = np.sqrt(survey.distances[server])

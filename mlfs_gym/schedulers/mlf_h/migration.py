@@ -13,19 +13,23 @@ from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.booking import MILLI
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.overload import gpu_overloaded, server_overloaded
-from mlfs_gym.schedulers.mlf_h.hosting import RESOURCES, distances, may_host, utilisation
+from mlfs_gym.cluster.sorting import sort_numbers, sort_with
+from mlfs_gym.schedulers.mlf_h.hosting import distances, may_host
 from mlfs_gym.schedulers.mlf_h.priority import partition_priorities
+from mlfs_gym.schedulers.mlf_h.survey import Survey
+from mlfs_gym.schedulers.mlf_h.utilisation import RESOURCES, utilisation
 from mlfs_gym.schedulers.mlf_h.volumes import communication_volumes, planned_servers
 
 
 @kernel
-def move_candidates(state: State, params: Array, tasks: Array) -> int:
+def move_candidates(state: State, params: Array, tasks: Array, survey: Survey) -> int:
     """Tasks to move, the best of every overloaded server, then the second best, and so on.
 
     Args:
         state: the cluster, observed.
         params: shape (1,), dtype `PARAMS`.
         tasks: shape (n,); receives task numbers.
+        survey: of this cluster.
 
     Returns:
         How many were found.
@@ -41,7 +45,7 @@ def move_candidates(state: State, params: Array, tasks: Array) -> int:
         return 0
     best = np.full((overloaded, wanted), NONE, np.int64)
     for index in range(overloaded):
-        _rank_tasks(state, servers[index], params, best[index])
+        _rank_tasks(state, servers[index], params, best[index], survey)
     count = 0
     for rank in range(wanted):
         for index in range(overloaded):
@@ -52,9 +56,9 @@ def move_candidates(state: State, params: Array, tasks: Array) -> int:
 
 
 @kernel
-def _rank_tasks(state: State, server: int, params: Array, ranked: Array) -> None:
+def _rank_tasks(state: State, server: int, params: Array, ranked: Array, survey: Survey) -> None:
     """Movable tasks of one overloaded server by their distance from the ideal task to move."""
-    tasks = _movable_tasks(state, server, params)
+    tasks = _movable_tasks(state, server, params, survey)
     count = tasks.shape[0]
     if count == 0:
         return
@@ -63,26 +67,32 @@ def _rank_tasks(state: State, server: int, params: Array, ranked: Array) -> None
     for index in range(count):
         for resource in range(RESOURCES):
             use[index, resource] = task_utilisation(state, tasks[index], resource)
-        talk[index] = _bytes_to_staying(state, tasks[index])
-    most_talk = max(1.0, talk.max())
-    squares = params[0].bandwidth_weight * (talk / most_talk) ** 2
+        talk[index] = _bytes_to_staying(state, tasks[index], survey)
+    most_talk = 1.0
+    for index in range(count):
+        most_talk = max(most_talk, talk[index])
+    squares = talk
+    for index in range(count):
+        squares[index] = params[0].bandwidth_weight * (talk[index] / most_talk) ** 2
     for resource in range(RESOURCES):
-        column = use[:, resource]
-        ideal = column.max() if _resource_overloaded(state, server, resource, params) else column.min()
-        squares += (column - ideal) ** 2
-    order = np.argsort(squares, kind="mergesort")
+        most = _resource_overloaded(state, server, resource, params)
+        ideal = use[0, resource]
+        for index in range(count):
+            ideal = max(ideal, use[index, resource]) if most else min(ideal, use[index, resource])
+        for index in range(count):
+            squares[index] += (use[index, resource] - ideal) ** 2
+    sort_with(squares, tasks)
     for rank in range(min(count, ranked.shape[0])):
-        ranked[rank] = tasks[order[rank]]
+        ranked[rank] = tasks[rank]
 
 
 @kernel
-def _movable_tasks(state: State, server: int, params: Array) -> Array:
+def _movable_tasks(state: State, server: int, params: Array, survey: Survey) -> Array:
     """Tasks of a server that may move, by number; the fraction of lowest priority while a GPU is overloaded."""
     p = params[0]
     clock = state.clock[0]
     gpu_hot = _resource_overloaded(state, server, 0, params)
     found = np.empty(state.servers[server].num_tasks, np.int64)
-    keys = np.empty(state.servers[server].num_tasks, np.float64)
     count = 0
     on_hot_gpus = 0
     task = state.servers[server].first_task
@@ -93,25 +103,27 @@ def _movable_tasks(state: State, server: int, params: Array) -> Array:
         rested = clock.time - row.moved_at >= p.migration_cooldown_seconds and row.moved_at < clock.time
         if rested and (hot or not gpu_hot):
             found[count] = task
-            keys[count] = _task_priority(state, task, params) if gpu_hot else 0.0
             count += 1
         task = row.next_on_server
     # The list of a server is in order of placement; sort by number so that the result depends on the state alone.
-    by_number = np.argsort(found[:count], kind="mergesort")
-    found = found[:count][by_number]
+    found = found[:count]
+    sort_numbers(found)
     if not gpu_hot:
         return found
-    keep = min(count, int(np.ceil(p.lowest_priority_fraction * on_hot_gpus)))
-    by_priority = np.argsort(keys[:count][by_number], kind="mergesort")
-    return np.sort(found[by_priority[:keep]])
+    priorities = np.empty(count, np.float64)
+    for index in range(count):
+        priorities[index] = _task_priority(state, found[index], params, survey)
+    sort_with(priorities, found)
+    lowest = found[: min(count, int(np.ceil(p.lowest_priority_fraction * on_hot_gpus)))]
+    sort_numbers(lowest)
+    return lowest
 
 
 @kernel
-def _task_priority(state: State, task: int, params: Array) -> float:
+def _task_priority(state: State, task: int, params: Array, survey: Survey) -> float:
     row = state.tasks[task]
-    priorities = np.empty(state.jobs[row.job].partitions, np.float64)
-    partition_priorities(state, row.job, params, priorities)
-    return priorities[row.partition]
+    partition_priorities(state, row.job, params, survey.priorities)
+    return survey.priorities[row.partition]
 
 
 @kernel
@@ -141,18 +153,16 @@ def task_utilisation(state: State, task: int, resource: int) -> float:
 
 
 @kernel
-def _bytes_to_staying(state: State, task: int) -> float:
+def _bytes_to_staying(state: State, task: int, survey: Survey) -> float:
     """Bytes per iteration between a task and its job's other tasks on the same server."""
     row = state.tasks[task]
-    planned = np.empty(state.jobs[row.job].partitions + 1, np.int64)
-    planned_servers(state, row.job, max(0, row.replica), planned)
-    volumes = np.empty(state.servers.shape[0], np.float64)
-    communication_volumes(state, task, row.replica, planned, volumes)
-    return volumes[row.server]
+    planned_servers(state, row.job, max(0, row.replica), survey.planned)
+    communication_volumes(state, task, row.replica, survey.planned, survey.volumes)
+    return survey.volumes[row.server]
 
 
 @kernel
-def move_targets(state: State, task: int, params: Array, order: Array) -> int:
+def move_targets(state: State, task: int, params: Array, order: Array, survey: Survey) -> int:
     """Servers that may take a task from its server, the nearest to the ideal host first.
 
     Args:
@@ -160,21 +170,20 @@ def move_targets(state: State, task: int, params: Array, order: Array) -> int:
         task: a placed task.
         params: shape (1,), dtype `PARAMS`.
         order: shape (S,), receives server numbers.
+        survey: of this cluster.
 
     Returns:
         How many may.
     """
     row = state.tasks[task]
-    servers = state.servers.shape[0]
-    planned = np.empty(state.jobs[row.job].partitions + 1, np.int64)
-    planned_servers(state, row.job, max(0, row.replica), planned)
-    volumes = np.empty(servers, np.float64)
-    distance = np.empty(servers, np.float64)
-    communication_volumes(state, task, row.replica, planned, volumes)
-    distances(state, volumes, params, distance)
-    nearest = np.argsort(distance, kind="mergesort")
+    planned_servers(state, row.job, max(0, row.replica), survey.planned)
+    communication_volumes(state, task, row.replica, survey.planned, survey.volumes)
+    distances(state, params, survey)
+    for server in range(survey.nearest.shape[0]):
+        survey.nearest[server] = server
+    sort_with(survey.distances, survey.nearest)
     count = 0
-    for server in nearest:
+    for server in survey.nearest:
         if move_host(state, task, server, params) != NONE:
             order[count] = server
             count += 1

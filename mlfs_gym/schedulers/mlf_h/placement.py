@@ -5,42 +5,51 @@ from __future__ import annotations
 import numpy as np
 
 from mlfs_gym.cluster.arrays import NONE, Array, State
-from mlfs_gym.cluster.booking import MILLI
+from mlfs_gym.cluster.booking import MILLI, count_on_gpu
 from mlfs_gym.cluster.decisions import needs_parameter_server, next_replica
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.sorting import sort_with
 from mlfs_gym.schedulers.mlf_h.hosting import distances, may_host
 from mlfs_gym.schedulers.mlf_h.priority import partition_priorities
+from mlfs_gym.schedulers.mlf_h.survey import Survey, update
 from mlfs_gym.schedulers.mlf_h.volumes import communication_volumes, planned_servers
 
 MANY = 2**62
+SEVERAL = -2  # servers
 
 
 @kernel
-def hosting_limit(state: State, job: int, params: Array, hosts: Array) -> float:
+def hosting_limit(state: State, job: int, params: Array, survey: Survey) -> float:
     """hr; inf for a job that fits nowhere below hr while nothing runs, or it would wait for ever.
 
     Args:
         state: the cluster; unchanged on return.
         job: a waiting job.
         params: shape (1,), dtype `PARAMS`.
-        hosts: shape (P + 1,) or more, scratch.
+        survey: of this cluster.
     """
     limit = params[0].overload_threshold
-    if state.clock[0].num_running > 0 or _hosts_below(state, job, params, limit, hosts):
+    if state.clock[0].num_running > 0 or _hosts_below(state, job, params, limit, survey):
         return limit
     return np.inf
 
 
 @kernel
-def task_order(state: State, job: int, params: Array) -> Array:
-    """Partitions of a job, the highest task priority first; the lower number among equals."""
-    priorities = np.empty(state.jobs[job].partitions, np.float64)
-    partition_priorities(state, job, params, priorities)
-    return np.argsort(-priorities, kind="mergesort")
+def task_order(state: State, job: int, params: Array, survey: Survey) -> Array:
+    """Partitions of a job, the highest task priority first; the lower number among equals. Part of the survey."""
+    count = state.jobs[job].partitions
+    order = survey.partitions[:count]
+    keys = survey.priorities[:count]
+    partition_priorities(state, job, params, keys)
+    for partition in range(count):
+        keys[partition] = -keys[partition]
+        order[partition] = partition
+    sort_with(keys, order)
+    return order
 
 
 @kernel
-def first_task(state: State, job: int, params: Array) -> int:
+def first_task(state: State, job: int, params: Array, survey: Survey) -> int:
     """The task of the next replica that is placed first; NONE if all replicas run."""
     replica = next_replica(state, job)
     if replica == NONE:
@@ -48,13 +57,15 @@ def first_task(state: State, job: int, params: Array) -> int:
     row = state.jobs[job]
     if needs_parameter_server(state, job):
         return row.first_task + row.num_tasks - 1
-    return row.first_task + replica * row.partitions + task_order(state, job, params)[0]
+    return row.first_task + replica * row.partitions + task_order(state, job, params, survey)[0]
 
 
 @kernel
 def enough_room(state: State, job: int, limit: float) -> bool:
     """Quick test: could the servers take P tasks like the job's smallest at all? False: no placement exists."""
     row = state.jobs[job]
+    if state.clock[0].sharing == 0 and state.clock[0].free_gpus < row.partitions:
+        return False
     gpu_demand = MANY
     gpu_memory = gpu_demand
     cpu_demand = gpu_demand
@@ -92,29 +103,41 @@ def _places_on_gpu(state: State, gpu: int, demand: int, memory: int, limit: floa
 
 
 @kernel
-def nearest_servers(state: State, job: int, params: Array, order: Array) -> None:
+def nearest_servers(state: State, job: int, params: Array, survey: Survey) -> Array:
     """Servers by their distance from the ideal host of the first task; the lower number among equals.
 
     Args:
         state: the cluster.
         job: a waiting job.
         params: shape (1,), dtype `PARAMS`.
-        order: shape (S,), receives server numbers.
+        survey: of this cluster.
+
+    Returns:
+        Shape (S,), server numbers; part of the survey.
     """
-    row = state.jobs[job]
-    servers = state.servers.shape[0]
-    planned = np.empty(row.partitions + 1, np.int64)
-    replica = next_replica(state, job)
-    planned_servers(state, job, replica, planned)
-    volumes = np.empty(servers, np.float64)
-    communication_volumes(state, first_task(state, job, params), replica, planned, volumes)
-    result = np.empty(servers, np.float64)
-    distances(state, volumes, params, result)
-    order[:] = np.argsort(result, kind="mergesort")
+    update(state, params, survey)
+    fresh = state.jobs[job].running_replicas == 0  # no task of it is placed: it is the same for all such jobs
+    if fresh and survey.order_known[0]:
+        return survey.order
+    order = survey.nearest
+    if fresh:
+        order = survey.order
+        survey.order_known[0] = True
+        survey.volumes[:] = 0.0
+    else:
+        replica = next_replica(state, job)
+        planned_servers(state, job, replica, survey.planned)
+        task = first_task(state, job, params, survey)
+        communication_volumes(state, task, replica, survey.planned, survey.volumes)
+    distances(state, params, survey)
+    for server in range(order.shape[0]):
+        order[server] = server
+    sort_with(survey.distances, order)
+    return order
 
 
 @kernel
-def ideal_hosts(state: State, job: int, params: Array, hosts: Array) -> bool:
+def ideal_hosts(state: State, job: int, params: Array, survey: Survey) -> bool:
     """Hosts for the next replica of a job as MLF-H places it.
 
     The first task goes to the nearest server from which the whole gang fits.
@@ -123,32 +146,30 @@ def ideal_hosts(state: State, job: int, params: Array, hosts: Array) -> bool:
         state: the cluster; unchanged on return.
         job: a job.
         params: shape (1,), dtype `PARAMS`.
-        hosts: shape (P + 1,) or more; receives the GPUs, then the parameter server's server.
+        survey: of this cluster; its `hosts` receive the GPUs, then the parameter server's server.
 
     Returns:
         False if the replica fits nowhere now, or none waits.
     """
-    if _hosts_below(state, job, params, params[0].overload_threshold, hosts):
+    if _hosts_below(state, job, params, params[0].overload_threshold, survey):
         return True
     # As `hosting_limit` has it.
-    return state.clock[0].num_running == 0 and _hosts_below(state, job, params, np.inf, hosts)
+    return state.clock[0].num_running == 0 and _hosts_below(state, job, params, np.inf, survey)
 
 
 @kernel
-def _hosts_below(state: State, job: int, params: Array, limit: float, hosts: Array) -> bool:
+def _hosts_below(state: State, job: int, params: Array, limit: float, survey: Survey) -> bool:
     """Hosts for the next replica of a job, none of which is used above the limit then."""
     if next_replica(state, job) == NONE or not enough_room(state, job, limit):
         return False
-    order: Array = np.empty(state.servers.shape[0], np.int64)
-    nearest_servers(state, job, params, order)
-    for server in order:
-        if hosts_from(state, job, params, server, limit, hosts):
+    for server in nearest_servers(state, job, params, survey):
+        if hosts_from(state, job, params, server, limit, survey):
             return True
     return False
 
 
 @kernel
-def hosts_from(state: State, job: int, params: Array, server: int, limit: float, hosts: Array) -> bool:
+def hosts_from(state: State, job: int, params: Array, server: int, limit: float, survey: Survey) -> bool:
     """Hosts for the next replica of a job with its first task on a given server, the rest as MLF-H would.
 
     Args:
@@ -157,46 +178,46 @@ def hosts_from(state: State, job: int, params: Array, server: int, limit: float,
         params: shape (1,), dtype `PARAMS`.
         server: the server of the first task.
         limit: see `hosting_limit`.
-        hosts: shape (P + 1,) or more; receives the GPUs, then the parameter server's server.
+        survey: of this cluster; its `hosts` receive the GPUs, then the parameter server's server.
     """
     row = state.jobs[job]
     replica = next_replica(state, job)
-    planned = np.empty(row.partitions + 1, np.int64)
-    planned_servers(state, job, replica, planned)
-    volumes = np.empty(state.servers.shape[0], np.float64)
-    distance = np.empty(state.servers.shape[0], np.float64)
-    order = task_order(state, job, params)
+    first = row.first_task + replica * row.partitions
     with_server = needs_parameter_server(state, job)
-
+    planned_servers(state, job, replica, survey.planned)
+    if row.partitions == 1 and not with_server:
+        remote = _is_remote(_home(state, job, survey.planned), server)
+        survey.hosts[0] = may_host(state, first, server, limit, remote)
+        return bool(survey.hosts[0] != NONE)
+    order = task_order(state, job, params, survey)
     fits = True
     placed = 0
     if with_server:
         task = row.first_task + row.num_tasks - 1
         fits = may_host(state, task, server, limit, False) != NONE
         if fits:
-            hosts[row.partitions] = server
-            planned[row.partitions] = server
+            survey.hosts[row.partitions] = server
+            survey.planned[row.partitions] = server
             _reserve(state, task, server, NONE, 1)
     while fits and placed < row.partitions:
         partition = order[placed]
-        task = row.first_task + replica * row.partitions + partition
         if placed == 0 and not with_server:
-            host = may_host(state, task, server, limit, _is_remote(state, job, planned, server))
+            remote = _is_remote(_home(state, job, survey.planned), server)
+            host = may_host(state, first + partition, server, limit, remote)
         else:
-            host = _nearest_host(state, task, replica, params, limit, planned, volumes, distance)
+            host = _nearest_host(state, first + partition, replica, params, limit, survey)
         fits = host != NONE
         if fits:
-            hosts[partition] = host
-            planned[partition] = state.gpus[host].server
-            _reserve(state, task, planned[partition], host, 1)
+            survey.hosts[partition] = host
+            survey.planned[partition] = state.gpus[host].server
+            _reserve(state, first + partition, survey.planned[partition], host, 1)
             placed += 1
 
     for index in range(placed):
         partition = order[index]
-        task = row.first_task + replica * row.partitions + partition
-        _reserve(state, task, planned[partition], hosts[partition], -1)
-    if with_server and planned[row.partitions] != NONE:
-        _reserve(state, row.first_task + row.num_tasks - 1, planned[row.partitions], NONE, -1)
+        _reserve(state, first + partition, survey.planned[partition], survey.hosts[partition], -1)
+    if with_server and survey.planned[row.partitions] != NONE:
+        _reserve(state, row.first_task + row.num_tasks - 1, survey.planned[row.partitions], NONE, -1)
     return fits
 
 
@@ -208,44 +229,54 @@ def _reserve(state: State, task: int, server: int, gpu: int, sign: int) -> None:
     host.num_tasks += sign
     host.memory_used += sign * row.memory
     host.cpu_used += sign * row.cpu_demand
+    host.version += 1
     if gpu != NONE:
         device = state.gpus[gpu]
-        device.num_tasks += sign
+        count_on_gpu(state, gpu, sign)
         device.memory_used += sign * row.gpu_memory
         device.used += sign * row.gpu_demand
         host.gpu_used += sign * row.gpu_demand
 
 
 @kernel
-def _is_remote(state: State, job: int, planned: Array, server: int) -> bool:
-    """True if the job has a placed or planned task on another server."""
+def _home(state: State, job: int, planned: Array) -> int:
+    """The server of all tasks of a job that are placed or planned; NONE if there are none, or SEVERAL."""
     row = state.jobs[job]
     if row.spans_servers == 1:
-        return True
+        return SEVERAL
+    home = NONE
     for partition in range(row.partitions + 1):
-        if planned[partition] != NONE and planned[partition] != server:
-            return True
+        if planned[partition] != NONE:
+            if home != NONE and planned[partition] != home:
+                return SEVERAL
+            home = planned[partition]
+    if row.running_replicas == 0:
+        return home
     for task in range(row.first_task, row.first_task + row.num_tasks):
-        home = state.tasks[task].server
-        if home != NONE:
-            return bool(home != server)  # the job does not span servers: one task speaks for all
-    return False
+        server = state.tasks[task].server
+        if server != NONE:  # the job does not span servers: one task speaks for all
+            return server if home == NONE or home == server else SEVERAL
+    return home
 
 
 @kernel
-def _nearest_host(
-    state: State, task: int, replica: int, params: Array, limit: float, planned: Array, volumes: Array, distance: Array
-) -> int:
+def _is_remote(home: int, server: int) -> bool:
+    """True if a job at home there has a task on another server."""
+    return home == SEVERAL or (home != NONE and home != server)
+
+
+@kernel
+def _nearest_host(state: State, task: int, replica: int, params: Array, limit: float, survey: Survey) -> int:
     """The GPU on the nearest server that may host the task, NONE if none may."""
-    communication_volumes(state, task, replica, planned, volumes)
-    distances(state, volumes, params, distance)
+    communication_volumes(state, task, replica, survey.planned, survey.volumes)
+    distances(state, params, survey)
+    home = _home(state, state.tasks[task].job, survey.planned)
     best = NONE
     nearest = np.inf
-    job = state.tasks[task].job
     for server in range(state.servers.shape[0]):
-        if distance[server] < nearest:
-            host = may_host(state, task, server, limit, _is_remote(state, job, planned, server))
+        if survey.distances[server] < nearest:
+            host = may_host(state, task, server, limit, _is_remote(home, server))
             if host != NONE:
                 best = host
-                nearest = distance[server]
+                nearest = survey.distances[server]
     return best

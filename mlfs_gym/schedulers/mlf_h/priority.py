@@ -6,6 +6,7 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import Array, State
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.sorting import sort_with
 
 HOUR = 3600.0
 SMALLEST_TIME_HOURS = 1e-6  # where the letter would divide by zero
@@ -108,5 +109,5 @@ def waiting_by_priority(state: State, params: Array, scratch: Array) -> tuple[Ar
             jobs[count] = job
             keys[count] = -partition_priorities(state, job, params, scratch)
             count += 1
-    order = np.argsort(keys, kind="mergesort")
-    return jobs[order], -keys[order]
+    sort_with(keys, jobs)
+    return jobs, -keys

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.schedulers.base import Scheduler
 from mlfs_gym.schedulers.mlf_h.decide import mlf_h_round
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
+from mlfs_gym.schedulers.mlf_h.survey import SurveyOf
 
 
 class MLFH(Scheduler):
@@ -26,8 +25,13 @@ class MLFH(Scheduler):
     def __init__(self, params: MLFHParams | Mapping[str, Any] | None = None) -> None:
         self.params = MLFHParams.parse(params)
         self._record = self.params.record()
+        self._survey_of = SurveyOf()
+
+    def reset(self, cluster: Cluster) -> None:
+        """Forget the cluster of an earlier run."""
+        del cluster
+        self._survey_of = SurveyOf()
 
     def schedule(self, cluster: Cluster) -> None:
         """Place by priority, then migrate out of overloaded servers."""
-        scratch = np.empty(len(cluster.hosts_scratch))
-        mlf_h_round(cluster.state, self._record, cluster.hosts_scratch, scratch)
+        mlf_h_round(cluster.state, self._record, self._survey_of(cluster))

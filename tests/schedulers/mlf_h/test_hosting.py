@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from mlfs_gym.cluster.arrays import NONE
-from mlfs_gym.schedulers.mlf_h.hosting import distances, may_host, utilisation
+from mlfs_gym.schedulers.mlf_h.hosting import distances, may_host
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
 from mlfs_gym.schedulers.mlf_h.placement import hosting_limit
+from mlfs_gym.schedulers.mlf_h.survey import new_survey
+from mlfs_gym.schedulers.mlf_h.utilisation import utilisation
 from mlfs_gym.schedulers.mlf_h.volumes import communication_volumes, planned_servers
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
 from tests.builders import GPU_MEMORY, MEMORY, J, at_first_round, place
@@ -70,9 +72,10 @@ def three_servers() -> SimulatedCluster:
 
 
 def distance(cluster: SimulatedCluster, sent: tuple[float, ...], weight: float = 1.0) -> list[float]:
-    found = np.zeros(len(cluster.servers))
-    distances(cluster.state, np.array(sent), MLFHParams(bandwidth_weight=weight).record(), found)
-    return pytest.approx(found.tolist(), rel=1e-12)
+    survey = new_survey(cluster.state)
+    survey.volumes[:] = sent
+    distances(cluster.state, MLFHParams(bandwidth_weight=weight).record(), survey)
+    return pytest.approx(survey.distances.tolist(), rel=1e-12)
 
 
 def test_utilisation_of_each_resource() -> None:
@@ -215,7 +218,7 @@ def test_the_limit_is_lifted_on_an_idle_cluster_for_jobs_that_fit_nowhere_below_
     # 6 of 10 cores for each of two partitions on the only server.
     params = MLFHParams(overload_threshold=0.9).record()
     cluster = at_first_round(J(), J(compute=(1.0, 1.0), cpu=6000), J(), gpus=3)
-    hosts = np.zeros(3, np.int64)
-    assert [hosting_limit(cluster.state, job, params, hosts) for job in range(3)] == [0.9, np.inf, 0.9]
+    survey = new_survey(cluster.state)
+    assert [hosting_limit(cluster.state, job, params, survey) for job in range(3)] == [0.9, np.inf, 0.9]
     place(cluster, 0, 0)
-    assert [hosting_limit(cluster.state, job, params, hosts) for job in (1, 2)] == [0.9, 0.9]
+    assert [hosting_limit(cluster.state, job, params, survey) for job in (1, 2)] == [0.9, 0.9]

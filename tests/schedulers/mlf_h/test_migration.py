@@ -14,6 +14,7 @@ from mlfs_gym.schedulers.mlf_h.decide import next_move
 from mlfs_gym.schedulers.mlf_h.migration import move_candidates, move_host, move_targets, task_utilisation
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
 from mlfs_gym.schedulers.mlf_h.scheduler import MLFH
+from mlfs_gym.schedulers.mlf_h.survey import new_survey
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
 from tests.builders import J, at_first_round, contents, next_round, place
 
@@ -24,7 +25,7 @@ LINKS = {"tasks.next_on_server", "tasks.previous_on_server", "servers.first_task
 def candidates(cluster: SimulatedCluster, **changes: Any) -> list[int]:
     params = MLFHParams(**changes).record()
     found = np.full(int(params["move_candidates"][0]), -9, np.int64)
-    return found[: move_candidates(cluster.state, params, found)].tolist()
+    return found[: move_candidates(cluster.state, params, found, new_survey(cluster.state))].tolist()
 
 
 def shared_gpu(*jobs: J, servers: int = 2, **options: Any) -> SimulatedCluster:
@@ -135,7 +136,7 @@ def test_the_nearest_server_that_may_host_is_the_target() -> None:
         place(cluster, job, gpu)
     order = np.full(4, -9, np.int64)
     params = MLFHParams().record()
-    assert move_targets(cluster.state, 1, params, order) == 2
+    assert move_targets(cluster.state, 1, params, order, new_survey(cluster.state)) == 2
     assert order[:2].tolist() == [2, 1]
     assert move_host(cluster.state, 1, 2, params) == 5  # its empty GPU
     assert move_host(cluster.state, 1, 0, params) == NONE  # where it is
@@ -149,7 +150,7 @@ def test_peers_attract() -> None:
     place(cluster, 0, 0)
     place(cluster, 1, 0, 4)
     order = np.full(3, -9, np.int64)
-    assert move_targets(cluster.state, 1, MLFHParams().record(), order) == 2
+    assert move_targets(cluster.state, 1, MLFHParams().record(), order, new_survey(cluster.state)) == 2
     assert order[:2].tolist() == [2, 1]
 
 
@@ -279,7 +280,7 @@ def test_moves_go_on_until_the_server_is_no_longer_overloaded() -> None:
 
 def test_without_a_target_the_task_stays() -> None:
     cluster = shared_gpu(J(gpu=800), J(gpu=700), servers=1)
-    assert next_move(cluster.state, MLFHParams(cost_benefit=False).record()) == (NONE, NONE)
+    assert next_move(cluster.state, MLFHParams(cost_benefit=False).record(), new_survey(cluster.state)) == (NONE, NONE)
     assert schedule(cluster, cost_benefit=False) == [0, 0]
 
 

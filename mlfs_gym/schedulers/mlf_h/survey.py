@@ -1,0 +1,107 @@
+"""What MLF-H knows of the servers, kept up to date server by server, and room for its plans."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mlfs_gym.cluster.arrays import Array, State
+from mlfs_gym.cluster.cluster import Cluster
+from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.overload import server_overloaded
+from mlfs_gym.schedulers.mlf_h.utilisation import RESOURCES, utilisation
+
+UNKNOWN = -1
+
+
+class Survey(NamedTuple):
+    """The servers as MLF-H last saw them, and arrays to plan with. Made for one state and one set of parameters.
+
+    Attributes:
+        use: shape (S, 4), utilisation of GPU compute, CPU, host memory and NIC.
+        overloaded: shape (S,), bool, above the hosting threshold.
+        versions: shape (S,), int64, the ``servers["version"]`` that these are of.
+        order: shape (S,), int64, servers by their distance for a task that exchanges nothing yet.
+        order_known: shape (1,), bool, False if `order` must be found anew.
+        nearest: shape (S,), int64, servers by their distance for the task in hand.
+        volumes: shape (S,), bytes per iteration between the task in hand and what a server hosts.
+        distances: shape (S,), from the ideal virtual server of the task in hand; sorted along with `nearest`.
+        planned: shape (largest P + 1,), int64, servers of the replica in hand.
+        partitions: shape (largest P,), int64, partitions of the replica in hand, in order of placement.
+        priorities: shape (largest P,), of the partitions of the job in hand.
+        hosts: shape (largest P + 1,), int64, of the replica in hand.
+    """
+
+    use: Array
+    overloaded: Array
+    versions: Array
+    order: Array
+    order_known: Array
+    nearest: Array
+    volumes: Array
+    distances: Array
+    planned: Array
+    partitions: Array
+    priorities: Array
+    hosts: Array
+
+
+def new_survey(state: State) -> Survey:
+    """Nothing is known yet."""
+    servers = len(state.servers)
+    largest = max(1, int(state.jobs["partitions"].max(initial=1)))
+    return Survey(
+        use=np.zeros((servers, RESOURCES)),
+        overloaded=np.zeros(servers, np.bool_),
+        versions=np.full(servers, UNKNOWN, np.int64),
+        order=np.zeros(servers, np.int64),
+        order_known=np.zeros(1, np.bool_),
+        nearest=np.zeros(servers, np.int64),
+        volumes=np.zeros(servers),
+        distances=np.zeros(servers),
+        planned=np.zeros(largest + 1, np.int64),
+        partitions=np.zeros(largest, np.int64),
+        priorities=np.zeros(largest),
+        hosts=np.zeros(largest + 1, np.int64),
+    )
+
+
+class SurveyOf:
+    """The survey of the cluster that a scheduler plays on, made when it is first needed."""
+
+    def __init__(self) -> None:
+        self._cluster: Cluster | None = None
+
+    def __call__(self, cluster: Cluster) -> Survey:
+        """The survey of this cluster."""
+        if cluster is not self._cluster:
+            self._cluster, self._survey = cluster, new_survey(cluster.state)
+        return self._survey
+
+
+@kernel
+def forget(survey: Survey) -> None:
+    """Look at every server again; versions mean nothing after the state has been set back."""
+    survey.versions[:] = UNKNOWN
+    survey.order_known[0] = False
+
+
+@kernel
+def update(state: State, params: Array, survey: Survey) -> None:
+    """Look at the servers that have changed since the last time.
+
+    Args:
+        state: the cluster.
+        params: shape (1,), dtype `params.PARAMS`.
+        survey: receives utilisations.
+    """
+    for server in range(state.servers.shape[0]):
+        version = state.servers[server].version
+        if survey.versions[server] == version:
+            continue
+        survey.versions[server] = version
+        survey.order_known[0] = False
+        for resource in range(RESOURCES):
+            survey.use[server, resource] = utilisation(state, server, resource)
+        survey.overloaded[server] = server_overloaded(state, server, params[0].overload_threshold)
