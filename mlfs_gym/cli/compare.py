@@ -45,7 +45,7 @@ def compare(
         ),
     ] = None,
     workload: Annotated[
-        str, typer.Option("--workload", "-w", metavar="NAME", help="testbed, small or toy.")
+        str, typer.Option("--workload", "-w", metavar="NAME", help="testbed, small, toy or philly.")
     ] = "testbed",
     jobs: Annotated[
         list[str] | None,

@@ -41,7 +41,8 @@ def simulate(
         typer.Option("--scheduler", "-s", help=f"{SCHEDULERS}.", metavar="NAME"),
     ] = "mlf_h",
     workload: Annotated[
-        str | None, typer.Option("--workload", "-w", metavar="NAME", help="small (the default), testbed or toy.")
+        str | None,
+        typer.Option("--workload", "-w", metavar="NAME", help="small (the default), testbed, toy or philly."),
     ] = None,
     trace: TraceFile = None,
     format_: TraceFormat = "auto",

@@ -113,7 +113,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         cluster: `ClusterConfig`, or a mapping of its fields.
         simulation: `SimulationConfig`, or a mapping: rounds, fluctuation, restart costs, time limit.
         workload: a `Workload` (the same in each episode), a `Trace` (a random window in each), a name ("small",
-            "testbed", "toy"), or a function of a `numpy.random.Generator`; None for the preset's.
+            "testbed", "toy", "philly"), or a function of a `numpy.random.Generator`; None for the preset's.
         load: ideal GPU-seconds per GPU-second of the arrival span.
         jobs: number of jobs.
         sharing: True if several tasks may share a GPU; None for the preset's setting.

@@ -108,7 +108,8 @@ def simulate(
         print(result.metrics["average_jct_s"], result.jobs.head())
 
     Args:
-        workload: the jobs, or the name of a generated workload (``small``, ``testbed``, ``toy``), drawn with the seed.
+        workload: the jobs, or the name of a generated workload (``small``, ``testbed``, ``toy``, ``philly``), drawn
+            with the seed.
         scheduler: an instance, or a name that `mlfs_gym.schedulers.make_scheduler` knows.
         cluster: the servers (settings, a mapping of them, or None for the defaults).
         simulation: how time passes, likewise; ``{"sharing": False}`` gives every task a GPU of its own.

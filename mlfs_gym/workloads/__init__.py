@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlfs_gym.workloads.generator import GeneratorConfig, generate
+    from mlfs_gym.workloads.philly import PhillyConfig, PhillyWindows, generate_philly, philly_window
     from mlfs_gym.workloads.presets import default_cluster, make_workload
     from mlfs_gym.workloads.specs import JobSpec, workload_from_specs
     from mlfs_gym.workloads.traces.inspect import describe_trace
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 __all__ = [
     "GeneratorConfig",
     "JobSpec",
+    "PhillyConfig",
+    "PhillyWindows",
     "Trace",
     "Workload",
     "default_cluster",
     "describe_trace",
     "generate",
+    "generate_philly",
     "make_workload",
+    "philly_window",
     "read_trace",
     "validate",
     "workload_from_specs",
@@ -35,12 +40,16 @@ __all__ = [
 _HOMES = {
     "GeneratorConfig": "generator",
     "JobSpec": "specs",
+    "PhillyConfig": "philly",
+    "PhillyWindows": "philly",
     "Trace": "traces.trace",
     "Workload": "workload",
     "default_cluster": "presets",
     "describe_trace": "traces.inspect",
     "generate": "generator",
+    "generate_philly": "philly",
     "make_workload": "presets",
+    "philly_window": "philly",
     "read_trace": "traces.read",
     "validate": "validation",
     "workload_from_specs": "specs",

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.config import Settings
 from mlfs_gym.workloads.assemble import JobColumns
+from mlfs_gym.workloads.draws import by_weight
 from mlfs_gym.workloads.profiles import FAMILIES
 
 Parallelism = Literal["ml", "gang"]
@@ -109,8 +110,7 @@ def fill(
         known_family: shape (J,), families that need not be drawn, -1 for those that must.
     """
     jobs = len(arrival)
-    weights = np.array(mix.family_weights)
-    family = np.searchsorted(np.cumsum(weights) / weights.sum(), rng.random(jobs), side="right")
+    family = by_weight(rng.random(jobs), mix.family_weights)
     if known_family is not None:
         family = np.where(known_family >= 0, known_family, family)
     split, served = rng.random(jobs), rng.random(jobs) < mix.parameter_server_share

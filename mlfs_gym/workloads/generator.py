@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.config import ClusterConfig, Settings
 from mlfs_gym.workloads.assemble import assemble
+from mlfs_gym.workloads.draws import by_weight, span_for_load, stratified
 from mlfs_gym.workloads.fill import JobMix, fill
 from mlfs_gym.workloads.workload import Workload
 
@@ -117,7 +118,7 @@ def generate(config: GeneratorConfig, seed: int | np.random.Generator) -> Worklo
     num_gpus = _gpu_requests(rng, jobs, config.gpu_weights)
     run_time = _run_times(rng, num_gpus, config.run_time_seconds)
     if config.load is not None:
-        span = float((num_gpus * run_time).sum()) / (config.total_gpus * config.load)
+        span = span_for_load(num_gpus, run_time, config.total_gpus, config.load)
     else:
         span = float(config.span_hours or 0.0) * 3600.0
     arrival = _arrivals(rng, jobs, span, config.diurnal)
@@ -127,14 +128,12 @@ def generate(config: GeneratorConfig, seed: int | np.random.Generator) -> Worklo
 
 def _gpu_requests(rng: np.random.Generator, jobs: int, weights: dict[int, float]) -> Array:
     requests = np.array(sorted(weights), np.int64)
-    shares = np.array([weights[request] for request in sorted(weights)])
-    return requests[np.searchsorted(np.cumsum(shares) / shares.sum(), rng.random(jobs), side="right")]
+    return requests[by_weight(rng.random(jobs), [weights[request] for request in sorted(weights)])]
 
 
 def _run_times(rng: np.random.Generator, num_gpus: Array, limits: tuple[float, float]) -> Array:
     """Run times between the limits, stratified: with a tail this heavy, plain draws would let the load jump."""
-    jobs = len(num_gpus)
-    quantile = (rng.permutation(jobs) + rng.random(jobs)) / jobs
+    quantile = stratified(rng, len(num_gpus))
     quantile = np.where(num_gpus > 1, quantile**_LONGER_WITH_MANY_GPUS, quantile)
     log_seconds = np.log(_RUN_TIME_SECONDS)
     low, high = np.interp(np.log(limits), log_seconds, _RUN_TIME_CDF)

@@ -11,6 +11,7 @@ import numpy as np
 from mlfs_gym.config import ClusterConfig
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.workloads.generator import SMALL_CLUSTER, TESTBED_CLUSTER, generate, paper_testbed, small
+from mlfs_gym.workloads.philly import PHILLY_CLUSTER, PhillyConfig, generate_philly
 from mlfs_gym.workloads.toy import TOY_CLUSTER, toy
 from mlfs_gym.workloads.workload import Workload
 
@@ -45,10 +46,15 @@ def _testbed(seed: Seed, **options: Any) -> Workload:
     return generate(paper_testbed(**options), seed)
 
 
+def _philly(seed: Seed, **options: Any) -> Workload:
+    return generate_philly(PhillyConfig.parse(options), seed)
+
+
 PRESETS: Final[dict[str, WorkloadPreset]] = {
     "toy": WorkloadPreset(_toy, (), TOY_CLUSTER),
     "small": WorkloadPreset(_small, ("load", "jobs"), SMALL_CLUSTER),
     "testbed": WorkloadPreset(_testbed, ("jobs", "load"), TESTBED_CLUSTER),
+    "philly": WorkloadPreset(_philly, ("jobs", "load", "factor"), PHILLY_CLUSTER),
 }
 
 
@@ -56,9 +62,9 @@ def make_workload(name: str, seed: Seed = 0, **options: Any) -> Workload:
     """A workload of a preset.
 
     Args:
-        name: ``toy``, ``small`` or ``testbed``.
+        name: ``toy``, ``small``, ``testbed`` or ``philly``.
         seed: a number, or a generator to draw from.
-        options: of the preset: `load` and `jobs` of ``small`` and ``testbed``.
+        options: of the preset: `load` and `jobs` of all but ``toy``, `factor` of ``philly``.
 
     Raises:
         SettingsError: an unknown name or option, or a value out of range.

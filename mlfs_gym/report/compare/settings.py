@@ -24,7 +24,7 @@ class CompareConfig(Settings):
     """Every scheduler plays every workload: each size, each seed, shared and exclusive GPUs."""
 
     schedulers: tuple[str, ...] = Field(min_length=1, description="names that make_scheduler knows")
-    workload: str = Field(default="testbed", description="a generated workload: testbed, small or toy")
+    workload: str = Field(default="testbed", description="a generated workload: testbed, small, toy or philly")
     size_is: SizeIs = Field(default="jobs", description="what the sizes count: jobs, or load")
     sizes: tuple[float, ...] = Field(default=PAPER_JOBS, min_length=1, description="numbers of jobs, or loads")
     seeds: tuple[int, ...] = Field(default=tuple(range(10)), min_length=1, description="of workload and simulation")
@@ -65,7 +65,7 @@ def compare_config(
 
     Args:
         schedulers: names; None for all.
-        workload: ``testbed``, ``small`` or ``toy``.
+        workload: ``testbed``, ``small``, ``toy`` or ``philly``.
         jobs: numbers of jobs.
         loads: or loads; without either, the workload's own: the paper's numbers of jobs for the testbed.
         seeds: how many, from `first_seed` on.
