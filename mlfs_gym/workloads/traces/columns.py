@@ -28,6 +28,7 @@ CPU_JOB: Final = "CPU job: no GPU"
 STILL_RUNNING: Final = "still running or waiting when the trace ends"
 WHOLE_GPU: Final = 1000  # milli-GPU
 UNKNOWN_SHARE: Final = -1
+_SHORTEST_RUN_TIME: Final = 1e-3  # s; the clock of the simulator counts microseconds
 _YEAR_2100: Final = 4_102_444_800  # s after 1970
 _ZONED: Final = re.compile(r"(?P<time>.*[0-9])(?P<sign>[+-])(?P<hours>[01][0-9]):?(?P<minutes>[0-5][0-9])")
 
@@ -122,8 +123,7 @@ def run_times(checks: RowChecks, cells: list[str], field: str, unit: float = 1.0
     """Run times in seconds, above 0."""
     high = LARGEST_RUN_TIME / unit
     seconds = numbers(checks, cells, field, np.nextafter(0.0, 1.0), high, f"a number above 0, at most {high:g}") * unit
-    # The clock of the simulator counts microseconds.
-    checks.require(seconds >= 1e-3, field, cells, "at least a millisecond")
+    checks.require(seconds >= _SHORTEST_RUN_TIME, field, cells, "at least a millisecond")
     return seconds
 
 
@@ -133,7 +133,7 @@ def run_times_between(
     """Run times in seconds, above 0, from start to end; errors quote the cells of the end."""
     with np.errstate(invalid="ignore"):
         seconds = ended - started
-        checks.require(seconds > 0, end, end_cells, f"a time after {start}")
+        checks.require(seconds >= _SHORTEST_RUN_TIME, end, end_cells, f"a time after {start}")
         checks.require(seconds <= LARGEST_RUN_TIME, end, end_cells, f"at most {LARGEST_RUN_TIME:g} s after {start}")
     return seconds
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,8 @@ from mlfs_gym.workloads.traces.trace import Trace
 
 NAME = "mlfs-csv"
 REQUIRED = COLUMNS
+_QUOTE = '"'
+_SPECIAL = {",", _QUOTE, "\r", "\n"}
 
 
 def read(path: Path, text: str, on_error: OnError) -> Trace:
@@ -24,7 +25,13 @@ def read(path: Path, text: str, on_error: OnError) -> Trace:
 def write(columns: dict[str, list[Any]], path: Path) -> None:
     """Write the columns of a trace; a float as its repr, which gives the same float back."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        # Ends of lines within a name are quoted because they are in the line terminator.
-        writer = csv.writer(file, lineterminator="\r\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        file.write(",".join(columns) + "\n")
+        for row in zip(*columns.values(), strict=True):
+            file.write(",".join(map(_cell, row)) + "\n")
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    # Not csv.writer: releases of Python differ in whether they quote a carriage return.
+    return f'"{value.replace(_QUOTE, 2 * _QUOTE)}"' if _SPECIAL & set(value) else value
