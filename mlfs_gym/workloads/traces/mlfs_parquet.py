@@ -11,6 +11,7 @@ from mlfs_gym.errors import SettingsError, TraceError
 from mlfs_gym.workloads.traces.columns import Table, listed
 from mlfs_gym.workloads.traces.neutral import COLUMNS, trace_of
 from mlfs_gym.workloads.traces.rejects import OnError, Rejects
+from mlfs_gym.workloads.traces.text import read_bytes
 from mlfs_gym.workloads.traces.trace import Trace
 
 NAME = "mlfs-parquet"
@@ -52,8 +53,9 @@ def read(path: Path, on_error: OnError) -> Trace:
     import pyarrow as pa
     from pyarrow import parquet
 
+    data = read_bytes(path)
     try:
-        found = parquet.read_table(path)
+        found = parquet.read_table(pa.BufferReader(data))
     except (OSError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())
         raise TraceError(path, None, None, f"a file that cannot be read ({reason})", "a Parquet file") from None
