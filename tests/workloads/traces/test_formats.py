@@ -78,8 +78,8 @@ GOOD = {
     "gpu_share_milli": "250", "model_family": "LSTM", "virtual_cluster": "v", "user": "u", "format": "mlfs-1",
     "state": "COMPLETED", "pod_phase": "Running",
 }  # fmt: skip
-HOSTILE = ["", " ", "0", "-1", "0.5", "nan", "inf", "1e300", "None", "2020-02-30 00:00:00", "2020-09-01 00:00:00", "1000",
-           "RUNNING", "Pending"]  # fmt: skip
+HOSTILE = ["", " ", "0", "-1", "0.5", "nan", "inf", "1e300", "None", "2020-02-30 00:00:00", "2020-09-01 00:00:00",
+           "1000", "RUNNING", "Pending"]  # fmt: skip
 
 
 def cell(name: str, column: str, number: int) -> str:
