@@ -4,7 +4,7 @@ Seren: ``job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,
 Kalos has ``mem_per_pod_GB,shared_mem_per_pod,fail_time,stop_time`` besides. Times carry their offset from UTC
 (Seren +08:00, Kalos +00:00), as 2023-03-01 23:59:59+08:00. The run time is `end_time` minus `start_time`, because
 `duration` counts the wait in the queue as well in Kalos. Jobs without GPU, and those that still ran when the log
-ended, are left out and counted. Jobs of every other state are taken.
+ended, are left out and counted. Jobs of every other state are taken. The `type` of a job is not read.
 Hu et al., NSDI 2024.
 """
 
@@ -51,6 +51,5 @@ def read(path: Path, text: str, on_error: OnError) -> Trace:
         submitted=submitted,
         run_time=run_time,
         num_gpus=num_gpus,
-        virtual_clusters=table.columns["type"],
         users=table.get("user"),
     )

@@ -104,15 +104,15 @@ def _read(file: Path, format_name: str, on_error: OnError, gpu_hours: Mapping[st
 
 
 def _detected(path: Path, text: str) -> str:
-    """Name of the format, told by the first character, the file name or the column names."""
+    """Name of the format, told by the first character, the column names or, where it has none, the file name."""
     if text.lstrip()[0] in "[{":
         return philly_json.NAME
-    if pai_2020.is_table(path):
-        return pai_2020.NAME
     header = header_of(text)
     shared = {name: len(set(columns) & set(header)) for name, columns in _TABLES.items()}
     # The largest part of the columns; of two that are there in full, the one that needs more of them.
     best = max(shared, key=lambda name: (shared[name] / len(_TABLES[name]), shared[name]))
+    if shared[best] < len(_TABLES[best]) and pai_2020.is_table(path):
+        return pai_2020.NAME
     if shared[best] < 2:  # nothing alike: naming one missing column would mislead
         expected = f"a Philly log (JSON) or a table of one of {', '.join(_TABLES)} (their columns: docs/traces.md)"
         raise TraceError(path, 1, None, f"the columns {listed(header)}", expected)

@@ -37,7 +37,7 @@ def test_seren(tmp_path: Path) -> None:
     trace = read_trace(table(tmp_path, SEREN, seren("a"), seren("b", submitted="2023-03-01 00:00:01+08:00")))
     assert (trace.format, trace.ids.tolist()) == ("acme-csv", ["a", "b"])
     assert (trace.arrival.tolist(), trace.run_time.tolist()) == ([0.0, 1.0], [120.0, 120.0])
-    assert (trace.num_gpus.tolist(), set(trace.users), set(trace.virtual_clusters)) == ([8, 8], {"u1"}, {"Other"})
+    assert (trace.num_gpus.tolist(), set(trace.users), set(trace.virtual_clusters)) == ([8, 8], {"u1"}, {""})
 
 
 def test_the_wait_that_kalos_counts_as_duration_is_no_run_time(tmp_path: Path) -> None:

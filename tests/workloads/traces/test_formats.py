@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from itertools import permutations
 from pathlib import Path
 
@@ -132,6 +133,18 @@ def test_unknown_format() -> None:
 def test_every_format_is_documented() -> None:
     text = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
     assert [name for name in FORMATS if f"| `{name}`" not in text] == []
+    assert [name for name, columns in _TABLES.items() if f"| `{name}` | `{','.join(columns)}` |" not in text] == []
+
+
+def test_the_documented_example_is_a_trace(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```csv\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    file = tmp_path / "example.csv"
+    file.write_text(example)
+    trace = read_trace(file)
+    assert (trace.format, trace.ids.tolist(), trace.gpu_share.tolist()) == ("mlfs-csv", ["a", "b"], [500, -1])
+    write_trace(trace, tmp_path / "again.csv")
+    assert (tmp_path / "again.csv").read_text() == example
 
 
 @needs_traces

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlfs_gym.errors import TraceError
-from mlfs_gym.workloads import read_trace
+from mlfs_gym.workloads import read_trace, write_trace
 from tests.workloads.traces.files import skipped_rows
 
 JOBS = "job_name,inst_id,user,status,start_time,end_time"
@@ -117,6 +117,14 @@ def test_a_job_with_a_spoilt_task_has_no_other_size(tmp_path: Path) -> None:
     reasons = trace.skipped.counts
     assert [reason for reason in reasons if reason.startswith("pai_task_table.csv: field 'inst_num'")]
     assert [reason for reason in reasons if "a job whose rows in pai_task_table.csv can all be used" in reason]
+
+
+def test_a_converted_table_may_keep_its_name(tmp_path: Path) -> None:
+    trace = read_trace(tables(tmp_path, [job("a")], [task("a", "50.0")]))
+    (tmp_path / "converted").mkdir()
+    write_trace(trace, tmp_path / "converted" / "pai_job_table.csv")
+    again = read_trace(tmp_path / "converted" / "pai_job_table.csv")
+    assert (again.format, again.gpu_share.tolist()) == ("mlfs-csv", [500])
 
 
 def test_a_table_alone(tmp_path: Path) -> None:
