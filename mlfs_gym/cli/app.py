@@ -39,13 +39,9 @@ app.command("train", help=_help(train.train), epilog=_epilog(train.EXAMPLES))(tr
 app.command("evaluate", help=_help(evaluate.evaluate), epilog=_epilog(evaluate.EXAMPLES))(evaluate.evaluate)
 app.command("simulate", help=_help(simulate.simulate), epilog=_epilog(simulate.EXAMPLES))(simulate.simulate)
 app.command("compare", help=_help(compare.compare), epilog=_epilog(compare.EXAMPLES))(compare.compare)
-app.add_typer(trace_app, name="trace", help="Look at trace files of real clusters.")
-trace_app.command("inspect", help=_help(trace.inspect), epilog=_epilog(trace.EXAMPLES))(trace.inspect)
-
-
-@trace_app.callback()
-def _trace() -> None:
-    """Makes `inspect` a command of its own name, although it is the only one so far."""
+app.add_typer(trace_app, name="trace", help="Look at trace files of real clusters, and convert them.")
+trace_app.command("inspect", help=_help(trace.inspect), epilog=_epilog(trace.INSPECT_EXAMPLES))(trace.inspect)
+trace_app.command("convert", help=_help(trace.convert), epilog=_epilog(trace.CONVERT_EXAMPLES))(trace.convert)
 
 
 def _print_version(wanted: bool) -> None:

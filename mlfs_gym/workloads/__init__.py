@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mlfs_gym.workloads.traces.inspect import describe_trace
     from mlfs_gym.workloads.traces.read import read_trace
     from mlfs_gym.workloads.traces.trace import Trace
+    from mlfs_gym.workloads.traces.write import write_trace
     from mlfs_gym.workloads.validation import validate
     from mlfs_gym.workloads.workload import Workload
 
@@ -35,6 +36,7 @@ __all__ = [
     "read_trace",
     "validate",
     "workload_from_specs",
+    "write_trace",
 ]
 
 _HOMES = {
@@ -53,6 +55,7 @@ _HOMES = {
     "read_trace": "traces.read",
     "validate": "validation",
     "workload_from_specs": "specs",
+    "write_trace": "traces.write",
 }
 
 

@@ -95,6 +95,7 @@ def fill(
     mix: JobMix,
     parallelism: Parallelism = "ml",
     known_family: Array | None = None,
+    known_gpu_share: Array | None = None,
 ) -> JobColumns:
     """Complete jobs of which only arrival, run time and GPUs are known.
 
@@ -108,11 +109,12 @@ def fill(
             replica of `num_gpus` partitions that exchange nothing, for comparison with simulators that know no more
             than that (assemble with ``connected=False``).
         known_family: shape (J,), families that need not be drawn, -1 for those that must.
+        known_gpu_share: shape (J,), milli-GPU of each task likewise. All are drawn all the same: what is known of
+            one job changes no draw of another.
     """
     jobs = len(arrival)
     family = by_weight(rng.random(jobs), mix.family_weights)
-    if known_family is not None:
-        family = np.where(known_family >= 0, known_family, family)
+    family = _where_unknown(known_family, family)
     split, served = rng.random(jobs), rng.random(jobs) < mix.parameter_server_share
     if parallelism == "ml":
         partitions = np.where(_PARTITIONED[family], _partitions(split, num_gpus, mix.max_partitions), 1)
@@ -140,7 +142,7 @@ def fill(
         required_at=rng.uniform(*mix.required_at, jobs),
         stop_option=option,
         stop_option_limit=option + np.floor(rng.random(jobs) * (3 - option)).astype(np.int64),
-        gpu_demand=rng.integers(_LOWEST_DEMAND[family], _HIGHEST_DEMAND[family] + 1),
+        gpu_demand=_where_unknown(known_gpu_share, rng.integers(_LOWEST_DEMAND[family], _HIGHEST_DEMAND[family] + 1)),
         link_bytes=link if parallelism == "ml" else np.zeros(jobs),
         # The volume per link holds for the links of the gradient exchange too, one for each partition.
         gradient_bytes=link * partitions if parallelism == "ml" else np.zeros(jobs),
@@ -150,6 +152,10 @@ def fill(
         overfit_slope=np.where(overfits, mix.overfit_rise * _REDUCIBLE_LOSS[family] / iterations, 0.0),
         loss_noise=np.full(jobs, mix.loss_noise),
     )
+
+
+def _where_unknown(known: Array | None, drawn: Array) -> Array:
+    return drawn if known is None else np.where(known >= 0, known, drawn)
 
 
 def _partitions(draw: Array, num_gpus: Array, most: int) -> Array:

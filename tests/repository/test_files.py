@@ -58,7 +58,7 @@ def imported_packages() -> set[str]:
 def test_dependencies_are_what_the_code_imports() -> None:
     required = package_names(project()["dependencies"])
     extras = project()["optional-dependencies"]
-    optional = package_names(extras["video"] + extras["human"])
+    optional = package_names(extras["video"] + extras["human"] + extras["parquet"])
     imported = {COMES_WITH.get(name, name) for name in imported_packages()}
     unused = {name for name in required - IMPORTED_BY_OTHERS if IMPORT_NAMES.get(name, name) not in imported}
     assert unused == set()

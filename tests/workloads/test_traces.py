@@ -73,6 +73,14 @@ def test_philly_log(tmp_path: Path) -> None:
     assert trace.virtual_clusters.tolist() == ["y", "x"]
 
 
+def test_more_gpus_than_machine_lists_give_a_server(tmp_path: Path) -> None:
+    """The lists that came with Philly are older than the log: allocations above them are right."""
+    job = {"jobid": "a", "submitted_time": "2017-10-01 00:00:00", "attempts": [attempt("00:00:00", "00:01:00", 16)]}
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps([job]))
+    assert read_trace(file).num_gpus.tolist() == [16]
+
+
 def test_tiresias_table(tmp_path: Path) -> None:
     trace = read_trace(table(tmp_path, 5))
     assert trace.format == "tiresias-csv"

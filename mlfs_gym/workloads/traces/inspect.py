@@ -10,6 +10,7 @@ import numpy as np
 
 from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.workloads.skips import SkipReport
+from mlfs_gym.workloads.traces.columns import WHOLE_GPU
 from mlfs_gym.workloads.traces.read import read_trace
 from mlfs_gym.workloads.traces.rejects import OnError
 from mlfs_gym.workloads.traces.trace import Trace
@@ -32,6 +33,7 @@ class TraceDescription:
         run_time_seconds: percentiles.
         inter_arrival_seconds: percentiles, empty for a single job.
         mean_run_time_seconds: of all jobs.
+        shared_gpu_jobs: how many ask for less than whole GPUs.
         virtual_clusters: how many different ones, 0 where the trace does not say.
         users: likewise.
         skipped: rows that cannot be used, and why.
@@ -47,6 +49,7 @@ class TraceDescription:
     run_time_seconds: dict[int, float]
     inter_arrival_seconds: dict[int, float]
     mean_run_time_seconds: float
+    shared_gpu_jobs: int
     virtual_clusters: int
     users: int
     skipped: SkipReport
@@ -71,6 +74,8 @@ class TraceDescription:
             f"run time         {_percentiles(self.run_time_seconds)}, mean {self.mean_run_time_seconds:,.6g} s",
             f"inter-arrival    {_percentiles(self.inter_arrival_seconds)}",
         ]
+        if self.shared_gpu_jobs:
+            text.append(f"shared GPUs      {self.shared_gpu_jobs} jobs")
         if self.virtual_clusters:
             text.append(f"virtual clusters {self.virtual_clusters}")
         if self.users:
@@ -111,6 +116,7 @@ def describe(trace: Trace) -> TraceDescription:
         run_time_seconds=_percentiles_of(trace.run_time),
         inter_arrival_seconds=_percentiles_of(np.diff(trace.arrival)),
         mean_run_time_seconds=float(trace.run_time.mean()),
+        shared_gpu_jobs=int(((trace.gpu_share > 0) & (trace.gpu_share < WHOLE_GPU)).sum()),
         virtual_clusters=len(set(trace.virtual_clusters.tolist()) - {""}),
         users=len(set(trace.users.tolist()) - {""}),
         skipped=trace.skipped,

@@ -39,5 +39,4 @@ def read(path: Path, text: str, on_error: OnError) -> Trace:
         run_time=run_time,
         num_gpus=num_gpus,
         virtual_clusters=table.get("cluster"),
-        users=[""] * len(table.rows),
     )

@@ -1,8 +1,8 @@
-"""What happens to a row that cannot be used: an error, or skipped and counted."""
+"""What happens to a row that is not taken: an error, or skipped and counted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +47,17 @@ class Rejects:
         reason = f"expected {expected}" if field is None else f"field '{field}': expected {expected}"
         self._rows.setdefault(reason, []).append(row)
 
+    def leave_out(self, rows: Iterable[int], reason: str) -> None:
+        """Rows that are as they should be, but no jobs to schedule here: counted, never an error."""
+        left_out = list(rows)
+        if left_out:
+            self._rows.setdefault(reason, []).extend(left_out)
+
+    def include(self, other: Rejects, file_name: str) -> None:
+        """Count the rows of a second file that belongs to this one."""
+        for reason, rows in other._rows.items():
+            self._rows.setdefault(f"{file_name}: {reason}", []).extend(rows)
+
     def report(self) -> SkipReport:
         """All rows so far."""
         return SkipReport(tuple((reason, tuple(sorted(rows))) for reason, rows in self._rows.items()))
@@ -69,6 +80,11 @@ class RowChecks:
         for index in np.flatnonzero(bad).tolist():
             self._rejects.reject(int(self._rows[index]), field, quoted(found[index]), expected)
         self.keep &= good
+
+    def leave_out(self, which: Array, reason: str) -> None:
+        """Leave out and count the rows, of those kept so far, that are no jobs to schedule here; never an error."""
+        self._rejects.leave_out(self._rows[self.keep & which].tolist(), reason)
+        self.keep &= ~which
 
     def require_unique(self, ids: Sequence[str], field: str) -> None:
         """Reject all but the first of the kept rows with the same id."""

@@ -9,14 +9,14 @@ from mlfs_gym.errors import TraceError
 _EXPECTED = "a text file in UTF-8"
 
 
-def read_text(path: Path) -> str:
-    """The whole file. A byte order mark is accepted.
+def read_bytes(path: Path) -> bytes:
+    """The whole file.
 
     Raises:
-        TraceError: no such file, a folder, no permission, empty, binary, another encoding.
+        TraceError: no such file, a folder, no permission.
     """
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         raise TraceError(path, None, None, "no such file", "a trace") from None
     except IsADirectoryError:
@@ -24,6 +24,15 @@ def read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise TraceError(path, None, None, f"a file that cannot be read ({reason})", "a trace") from None
+
+
+def read_text(path: Path) -> str:
+    """The whole file. A byte order mark is accepted.
+
+    Raises:
+        TraceError: no such file, a folder, no permission, empty, binary, another encoding.
+    """
+    data = read_bytes(path)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TraceError(path, None, None, "UTF-16", _EXPECTED)
     if b"\0" in data:

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
-from mlfs_gym.cluster.arrays import Array
-from mlfs_gym.workloads.profiles import FAMILY_NAMES
-from mlfs_gym.workloads.traces.columns import LARGEST_TIME, gpu_counts, names, numbers, read_table, run_times
+from mlfs_gym.workloads.traces.columns import families, gpu_counts, names, read_table, run_times, times
 from mlfs_gym.workloads.traces.rejects import OnError, Rejects, RowChecks
 from mlfs_gym.workloads.traces.trace import Trace, in_order_of_arrival
 
@@ -27,9 +23,7 @@ def read(path: Path, text: str, on_error: OnError) -> Trace:
     table = read_table(path, text, REQUIRED, rejects)
     checks = RowChecks(rejects, table.rows)
     unit = 1e-3 if _IN_MILLISECONDS in table.columns else 1.0
-    high = LARGEST_TIME / unit
-    expected = f"a time from 0 to {high:g}"
-    submitted = numbers(checks, table.columns["submit_time"], "submit_time", 0.0, high, expected) * unit
+    submitted = times(checks, table.columns["submit_time"], "submit_time", unit)
     run_time = run_times(checks, table.columns["duration"], "duration", unit)
     num_gpus = gpu_counts(checks, table.columns["num_gpu"], "num_gpu")
     ids = names(checks, table.columns["job_id"], "job_id")
@@ -43,16 +37,5 @@ def read(path: Path, text: str, on_error: OnError) -> Trace:
         submitted=submitted,
         run_time=run_time,
         num_gpus=num_gpus,
-        family=_families(table.get("model_name")),
-        virtual_clusters=[""] * len(table.rows),
-        users=[""] * len(table.rows),
+        family=families(table.get("model_name")),
     )
-
-
-def _families(models: list[str]) -> Array:
-    """Families of the model names that contain the name of one, as resnet50; -1 for the others."""
-    known = {
-        model: next((number for number, name in enumerate(FAMILY_NAMES) if name.lower() in model.lower()), -1)
-        for model in set(models)
-    }
-    return np.array([known[model] for model in models], np.int64)

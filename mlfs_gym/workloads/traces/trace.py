@@ -16,6 +16,7 @@ from mlfs_gym.errors import SettingsError, TraceError
 from mlfs_gym.workloads.assemble import assemble
 from mlfs_gym.workloads.fill import JobMix, Parallelism, fill
 from mlfs_gym.workloads.skips import SkipReport
+from mlfs_gym.workloads.traces.columns import UNKNOWN_SHARE
 from mlfs_gym.workloads.traces.rejects import OnError, Rejects, RowChecks, check_on_error
 from mlfs_gym.workloads.workload import Workload
 
@@ -35,6 +36,8 @@ class Trace:
         run_time: s on all its GPUs.
         num_gpus: 1 or more.
         family: index into `mlfs_gym.workloads.profiles.FAMILIES`, -1 where the trace does not say.
+        gpu_share: milli-GPU that the job asks for on each of its GPUs: 1000 is a whole one, less may share it with
+            others; -1 where the trace does not say.
         virtual_clusters: names, empty where the trace does not say.
         users: likewise.
         skipped: rows of the file that are not here, and why.
@@ -48,6 +51,7 @@ class Trace:
     run_time: Array
     num_gpus: Array
     family: Array
+    gpu_share: Array
     virtual_clusters: Array
     users: Array
     skipped: SkipReport
@@ -57,7 +61,7 @@ class Trace:
 
     @property
     def gpu_seconds(self) -> float:
-        """GPU time of all jobs."""
+        """GPU time of all jobs; a shared GPU counts as a whole one."""
         return float((self.run_time * self.num_gpus).sum())
 
     def taking(self, which: Array | slice) -> Trace:
@@ -199,6 +203,7 @@ class Trace:
             JobMix.parse(mix),
             parallelism,
             part.family,
+            part.gpu_share,
         )
         return assemble(
             columns,
@@ -241,10 +246,12 @@ def in_order_of_arrival(
     run_time: Array,
     num_gpus: Array,
     family: Array | None = None,
-    virtual_clusters: list[str],
-    users: list[str],
+    gpu_share: Array | None = None,
+    virtual_clusters: list[str] | None = None,
+    users: list[str] | None = None,
 ) -> Trace:
-    """A trace of the rows that passed all checks."""
+    """A trace of the rows that passed all checks; what is None the trace does not say."""
+    nobody = [""] * len(rows)
     kept = np.flatnonzero(checks.keep)
     order = kept[np.argsort(submitted[kept], kind="stable")]
     return Trace(
@@ -256,7 +263,8 @@ def in_order_of_arrival(
         run_time=run_time[order],
         num_gpus=num_gpus[order],
         family=np.full(len(order), -1) if family is None else family[order],
-        virtual_clusters=np.array(virtual_clusters, object)[order],
-        users=np.array(users, object)[order],
+        gpu_share=np.full(len(order), UNKNOWN_SHARE) if gpu_share is None else gpu_share[order],
+        virtual_clusters=np.array(virtual_clusters or nobody, object)[order],
+        users=np.array(users or nobody, object)[order],
         skipped=rejects.report(),
     )
