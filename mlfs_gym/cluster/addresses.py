@@ -39,26 +39,27 @@ def _pointer(typing_context: Any, address: Any) -> Any:
 
 
 @kernel
-def note(entry: Array, array: Array) -> None:
-    """Write address and shape of an array of one to three dimensions, in C order, into an entry of a table."""
-    entry[0] = array.ctypes.data
+def note(table: Array, row: int, number: int, array: Array) -> None:
+    """Write address and shape of an array of one to three dimensions, in C order, into a row of a table."""
+    table[row, number, 0] = array.ctypes.data
     for axis in range(array.ndim):
-        entry[1 + axis] = array.shape[axis]
+        table[row, number, 1 + axis] = array.shape[axis]
 
 
 @kernel
-def vector(entry: Array, dtype: Any) -> Array:
-    """The array of one dimension that an entry stands for."""
-    return carray(_pointer(entry[0]), (entry[1],), dtype)
+def vector(table: Array, row: int, number: int, dtype: Any) -> Array:
+    """An array of one dimension that stands in a table."""
+    return carray(_pointer(table[row, number, 0]), (table[row, number, 1],), dtype)
 
 
 @kernel
-def matrix(entry: Array, dtype: Any) -> Array:
-    """The array of two dimensions that an entry stands for."""
-    return carray(_pointer(entry[0]), (entry[1], entry[2]), dtype)
+def matrix(table: Array, row: int, number: int, dtype: Any) -> Array:
+    """An array of two dimensions that stands in a table."""
+    return carray(_pointer(table[row, number, 0]), (table[row, number, 1], table[row, number, 2]), dtype)
 
 
 @kernel
-def cube(entry: Array, dtype: Any) -> Array:
-    """The array of three dimensions that an entry stands for."""
-    return carray(_pointer(entry[0]), (entry[1], entry[2], entry[3]), dtype)
+def cube(table: Array, row: int, number: int, dtype: Any) -> Array:
+    """An array of three dimensions that stands in a table."""
+    shape = (table[row, number, 1], table[row, number, 2], table[row, number, 3])
+    return carray(_pointer(table[row, number, 0]), shape, dtype)

@@ -10,26 +10,22 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from mlfs_gym.cluster.arrays import Array, State
-from mlfs_gym.cluster.jit import say_if_first_compilation
+from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.config import ClusterConfig, RewardWeights, SimulationConfig
-from mlfs_gym.envs.encoder import new_buffers
+from mlfs_gym.envs.batch import Batch
 from mlfs_gym.envs.features import observation_shapes
 from mlfs_gym.envs.layout import Layout, WindowConfig
-from mlfs_gym.envs.play import DECIDING, expert, play, show
-from mlfs_gym.envs.presets import Preset, WorkloadSource, preset_named, workload_source
+from mlfs_gym.envs.play import DECIDING
+from mlfs_gym.envs.presets import HIGHEST_SEED, Preset, WorkloadSource, preset_named, workload_source
 from mlfs_gym.envs.rendering import EpisodeRenderer, available_modes, check_mode
-from mlfs_gym.envs.reward import DenseReward, PaperReward, objective
-from mlfs_gym.envs.rounds import pass_time
+from mlfs_gym.envs.reward import TERMS, References, objective
 from mlfs_gym.envs.snapshot import Snapshot
-from mlfs_gym.envs.window import new_window
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.report.metrics import metrics
-from mlfs_gym.schedulers.mlf_c.control import new_control
 from mlfs_gym.schedulers.mlf_c.params import MLFCParams
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
-from mlfs_gym.sim.engine import DONE, LIMIT
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
+from mlfs_gym.workloads.workload import Workload
 
 Observation = dict[str, Array]
 
@@ -185,24 +181,19 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         self.render_mode = render_mode
         self.layout = Layout.of(self.window_config, preemption)
 
+        self.end_round, self.reward = end_round, reward
         self._source = workload_source(workload, chosen, self.cluster_config, load=load, jobs=jobs)
-        self._reward_type = DenseReward if reward == "dense" else PaperReward
-        self._end_when_blocked = end_round == "when_blocked"
-        self._params = self.mlf_h_params.record()
-        self._mask = np.zeros(self.layout.size, np.bool_)
-        self._buffers = new_buffers(self.layout)
+        self._batch = self.new_batch(1)
         self._renderer: EpisodeRenderer | None = None
-        self._cluster: SimulatedCluster | None = None
 
         self.action_space = spaces.Discrete(self.layout.size)
         shapes = observation_shapes(self.layout)
-        self._parts = tuple(shapes)
         # Flat: Stable-Baselines3 takes boxes of more than one dimension for images.
         space: Any = spaces.Dict(
             {name: spaces.Box(-1.0, 1.0, (math.prod(shape),), np.float32) for name, shape in shapes.items()}
         )
         self.observation_space = space
-        say_if_first_compilation(play)
+        self._parts = [(name, self._batch.parts[name]) for name in shapes]
 
     # --- Gymnasium ---------------------------------------------------------------------------------
     def reset(
@@ -218,27 +209,14 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
             The first observation, and info with ``action_mask``.
         """
         super().reset(seed=seed)
-        workload = self._draw_workload(options or {})
-        self._cluster = SimulatedCluster(
-            workload, self.cluster_config, self.simulation_config, seed=int(self.np_random.integers(2**63))
-        )
-        state = self._cluster.state
-        self._window = new_window(self.layout, len(state.jobs), int(state.jobs["partitions"].max()))
-        self._facts = _facts(state)
-        self._steps = 0
-        self._invalid_actions = 0
-        self._reward = self._reward_type(state, self.reward_weights)
-        self._control = new_control(state.jobs if self.load_control else state.jobs[:0], self.mlf_c_params)
-        pass_time(state, self._window, self._control)
-        self._show()
-        # Nothing has been decided yet, but jobs may have waited for their first round.
-        self._carried: dict[str, float] | None = self._reward.step(state)
+        cluster = self.draw_cluster(self.np_random, options)
+        self._batch.begin({0: cluster})
         if self.render_mode is not None:
-            self._renderer = EpisodeRenderer(self.render_mode, state, self.metadata["render_fps"])
-            self._renderer.record(state)
+            self._renderer = EpisodeRenderer(self.render_mode, cluster.state, self.metadata["render_fps"])
+            self._renderer.record(cluster.state)
         if self.render_mode == "human":
             self.render()
-        return self._observation(), self._info()
+        return self._observation(), self._info(self._batch.result)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Carry out one action; see the class for what it means.
@@ -247,42 +225,20 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
             Observation, reward, terminated, truncated, info.
         """
         state = self.cluster.state
-        number = int(action)
-        valid = 0 <= number < self.layout.size and bool(self._mask[number])
-        if not valid:
-            self._invalid_actions += 1
-            number = self.layout.end
-        reason = play(
-            state,
-            self._window,
-            self._control,
-            self._params,
-            self._facts,
-            number,
-            self._end_when_blocked,
-            self._mask,
-            self._buffers,
-        )
-        self._steps += 1
-        terms = self._reward.step(state)
-        if self._carried is not None:
-            terms = {name: value + self._carried[name] for name, value in terms.items()}
-            self._carried = None
-        terminated = reason == DONE
-        truncated = not terminated and (
-            reason == LIMIT or (self.max_episode_steps is not None and self._steps >= self.max_episode_steps)
-        )
-        info = self._info()
-        info["reward_terms"] = terms
-        info["invalid_action"] = not valid
+        self._batch.step_one(int(action))
+        result = self._batch.result
+        reward, terms, _, _, _, invalid, terminated, truncated, reason = result
+        info = self._info(result)
+        info["reward_terms"] = dict(zip(TERMS, terms.tolist(), strict=True))
+        info["invalid_action"] = invalid == 1
         if terminated or truncated:
             info["metrics"] = metrics(state)
-            info["objective"] = objective(state, self.reward_weights, self._reward.references)
+            info["objective"] = objective(state, self.reward_weights, References.of(state))
         if self._renderer is not None and reason != DECIDING:
             self._renderer.record(state)
         if self.render_mode == "human":
             self.render()
-        return self._observation(), sum(terms.values()), terminated, truncated, info
+        return self._observation(), reward, terminated == 1, truncated == 1, info
 
     def render(self) -> str | Array | None:
         """A text (``ansi``), an image of shape (H, W, 3), uint8 (``rgb_array``), or a window (``human``)."""
@@ -303,17 +259,18 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     @property
     def cluster(self) -> SimulatedCluster:
         """The simulated cluster of this episode."""
-        if self._cluster is None:
+        cluster = self._batch.clusters[0]
+        if cluster is None:
             raise gym.error.ResetNeeded("Call reset() before using the cluster")
-        return self._cluster
+        return cluster
 
     def action_masks(self) -> Array:
         """Which actions are valid now, shape (A,), bool. The name is what sb3-contrib looks for."""
-        return self._mask.copy()
+        return self._batch.masks[0].copy()
 
     def expert_action(self) -> int:
         """What MLF-H would do now, as an action of this environment. Always valid."""
-        return int(expert(self.cluster.state, self._window, self._params))
+        return int(self._batch.experts()[0])
 
     def fresh_cluster(self) -> SimulatedCluster:
         """This episode's cluster at time 0, to play the same episode with a scheduler."""
@@ -327,66 +284,60 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
 
     def clone_state(self) -> Snapshot:
         """This point of the episode, to come back to with `restore_state`; for planning."""
-        return Snapshot(
-            state=self.cluster.state.copy(),
-            blocked=self._window.blocked.copy(),
-            control=self._control.copy(),
-            accounts=self._reward.accounts(),
-            carried=self._carried,
-            steps=self._steps,
-            invalid_actions=self._invalid_actions,
-        )
+        return self._batch.clone(0)
 
     def restore_state(self, snapshot: Snapshot) -> tuple[Observation, dict[str, Any]]:
         """Go back to a point of this episode. Returns observation and info as they were there."""
-        state = self.cluster.state
-        if len(snapshot.state.jobs) != len(state.jobs):
-            raise ValueError("restore_state: the snapshot is of another episode")
-        state.restore(snapshot.state)
-        self._window.blocked[:] = snapshot.blocked
-        self._control.restore(snapshot.control)
-        self._reward.restore(snapshot.accounts)
-        self._carried, self._steps = snapshot.carried, snapshot.steps
-        self._invalid_actions = snapshot.invalid_actions
-        self._show()
-        return self._observation(), self._info()
+        self._batch.restore(0, snapshot)
+        return self._observation(), self._info(self._batch.result)
 
-    # --- helpers -----------------------------------------------------------------------------------
-    def _show(self) -> None:
-        show(
-            self.cluster.state,
-            self._window,
-            self._params,
-            self._facts,
-            self._end_when_blocked,
-            self._mask,
-            self._buffers,
+    # --- for vector environments ---------------------------------------------------------------------
+    def new_batch(self, copies: int, skip_forced: bool = False, threads: int = 1) -> Batch:
+        """Room for episodes of this environment side by side.
+
+        Args:
+            copies: how many.
+            skip_forced: True to carry out single valid actions at once.
+            threads: copies are shared out to so many.
+        """
+        return Batch(
+            copies,
+            self.layout,
+            self.mlf_h_params.record(),
+            self.reward_weights,
+            paper_reward=self.reward == "paper",
+            load_control=self.mlf_c_params if self.load_control else None,
+            end_when_blocked=self.end_round == "when_blocked",
+            skip_forced=skip_forced,
+            max_steps=self.max_episode_steps,
+            threads=threads,
         )
 
-    def _draw_workload(self, options: dict[str, Any]) -> Any:
+    def draw_cluster(self, rng: np.random.Generator, options: dict[str, Any] | None = None) -> SimulatedCluster:
+        """A fresh cluster with a new workload, all drawn from `rng`; options as for `reset`."""
+        workload = self._draw_workload(rng, options or {})
+        return SimulatedCluster(
+            workload, self.cluster_config, self.simulation_config, seed=int(rng.integers(HIGHEST_SEED))
+        )
+
+    # --- helpers -----------------------------------------------------------------------------------
+    def _draw_workload(self, rng: np.random.Generator, options: dict[str, Any]) -> Workload:
         unknown = set(options) - {"workload"}
         if unknown:
             raise SettingsError(f"reset options: found {sorted(unknown)}, expected only 'workload'")
         if options.get("workload") is not None:
-            return options["workload"]
-        return self._source(self.np_random)
+            given: Workload = options["workload"]
+            return given
+        return self._source(rng)
 
     def _observation(self) -> Observation:
-        return {name: getattr(self._buffers, name).flatten() for name in self._parts}
+        row = self._batch.observations[0].copy()
+        return {name: row[part] for name, part in self._parts}
 
-    def _info(self) -> dict[str, Any]:
-        clock = self.cluster.state.clock[0]
+    def _info(self, result: tuple[Any, ...]) -> dict[str, Any]:
         return {
-            "action_mask": self._mask.astype(np.int8),
-            "time": float(clock["time"]),
-            "jobs_done": int(clock["num_done"]),
-            "invalid_actions": self._invalid_actions,
+            "action_mask": self._batch.masks[0].astype(np.int8),
+            "time": result[2],
+            "jobs_done": result[3],
+            "invalid_actions": result[4],
         }
-
-
-def _facts(state: State) -> Array:
-    """Number of jobs, their mean ideal run time, and the load of the episode."""
-    jobs = state.jobs
-    run_time = jobs["max_iterations"] * jobs["ideal_iteration_time"]
-    span = max(1.0, float(np.ptp(jobs["arrival"])))
-    return np.array([len(jobs), run_time.mean(), (run_time * jobs["num_gpus"]).sum() / span / len(state.gpus)])

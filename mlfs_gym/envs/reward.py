@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import Array, State
+from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import RewardWeights
 from mlfs_gym.report.metrics import metrics
 
-TERMS = ("jct", "deadline", "guarantee", "accuracy", "bandwidth")
+TERMS: Final = ("jct", "deadline", "guarantee", "accuracy", "bandwidth")
 
 
 @dataclass(frozen=True)
@@ -58,84 +59,106 @@ def objective(state: State, weights: RewardWeights, references: References) -> f
     )
 
 
-class Reward(ABC):
-    """Turns what has happened since the last call into reward terms."""
-
-    def __init__(self, state: State, weights: RewardWeights) -> None:
-        self.references = References.of(state)
-        self._weights = weights
-        self._before = _accounts(state)
-
-    @abstractmethod
-    def step(self, state: State) -> dict[str, float]:
-        """Terms of the reward since the last call, by name (`TERMS`)."""
-
-    def accounts(self) -> Array:
-        """What has been counted so far, for `restore`."""
-        return self._before.copy()
-
-    def restore(self, accounts: Array) -> None:
-        """Go back to what `accounts` returned."""
-        self._before = accounts.copy()
+ACCOUNT: Final = np.dtype(
+    [
+        # --- settings ---------------------------------------------------------------------------
+        ("paper", np.int64),  # 1: eq. 7 as printed, 0: dense
+        ("weights", np.float64, (len(TERMS),)),  # in the order of TERMS
+        ("jct_s", np.float64),  # references
+        ("bytes", np.float64),
+        # --- as of the last payment -------------------------------------------------------------
+        ("time", np.float64),  # s
+        ("jct_integral", np.float64),
+        ("deadlines_met", np.int64),
+        ("requirements_met", np.int64),
+        ("accuracy_sum", np.float64),
+        ("bytes_sent", np.float64),
+    ],
+    align=True,
+)
 
 
-class DenseReward(Reward):
-    """Rewards whose undiscounted sum over an episode is the objective.
+def new_account(state: State, weights: RewardWeights, paper: bool) -> Array:
+    """Shape (1,), dtype `ACCOUNT`, for an episode in which nothing has happened yet.
 
-    Each term is the growth of a running account in the clock: of the time that jobs have spent in the
-    system, deadlines met, requirements met, accuracy, bytes.
+    Args:
+        state: its cluster at time 0.
+        weights: of the terms.
+        paper: True for the reward as printed.
     """
-
-    def step(self, state: State) -> dict[str, float]:
-        """Terms of the reward since the last call, by name (`TERMS`)."""
-        now = _accounts(state)
-        jct, deadlines, requirements, accuracy, sent, _ = (now - self._before).tolist()
-        self._before = now
-        jobs, weights = len(state.jobs), self._weights
-        return {
-            "jct": -weights.jct * jct / (jobs * self.references.jct_s),
-            "deadline": weights.deadline * deadlines / jobs,
-            "guarantee": weights.guarantee * requirements / jobs,
-            "accuracy": weights.accuracy * accuracy / jobs,
-            "bandwidth": -weights.bandwidth * sent / self.references.bytes,
-        }
+    account = np.zeros(1, ACCOUNT)
+    references = References.of(state)
+    account["paper"] = paper
+    account["weights"] = [getattr(weights, name) for name in TERMS]
+    account["jct_s"], account["bytes"] = references.jct_s, references.bytes
+    return account
 
 
-class PaperReward(Reward):
+@kernel
+def pay(state: State, account: Array, terms: Array) -> float:
+    """What has happened since the last payment, as a reward.
+
+    Args:
+        state: the cluster, observed.
+        account: shape (1,), dtype `ACCOUNT`; remembers what has been paid for.
+        terms: shape (5,), receives the terms in the order of `TERMS`.
+
+    Returns:
+        Their sum.
+    """
+    clock = state.clock[0]
+    before = account[0]
+    if before.paper == 1:
+        _paper_terms(state, account, terms)
+    else:
+        _dense_terms(state, account, terms)
+    before.time = clock.time
+    before.jct_integral = clock.jct_integral
+    before.deadlines_met = clock.deadlines_met
+    before.requirements_met = clock.requirements_met
+    before.accuracy_sum = clock.accuracy_sum
+    before.bytes_sent = clock.bytes_sent
+    return terms[0] + terms[1] + terms[2] + terms[3] + terms[4]
+
+
+@kernel
+def _dense_terms(state: State, account: Array, terms: Array) -> None:
+    """Terms whose undiscounted sum over an episode is the objective.
+
+    Each is the growth of a running account in the clock: of the time that jobs have spent in the system, deadlines
+    met, requirements met, accuracy, bytes.
+    """
+    clock = state.clock[0]
+    before = account[0]
+    jobs = state.jobs.shape[0]
+    terms[0] = -before.weights[0] * (clock.jct_integral - before.jct_integral) / (jobs * before.jct_s)
+    terms[1] = before.weights[1] * (clock.deadlines_met - before.deadlines_met) / jobs
+    terms[2] = before.weights[2] * (clock.requirements_met - before.requirements_met) / jobs
+    terms[3] = before.weights[3] * (clock.accuracy_sum - before.accuracy_sum) / jobs
+    terms[4] = -before.weights[4] * (clock.bytes_sent - before.bytes_sent) / before.bytes
+
+
+@kernel
+def _paper_terms(state: State, account: Array, terms: Array) -> None:
     """Eq. 7 as printed: ``r = b1 g1 + b2 g2 + b3 g3 + b4 g4 + b5 g5``, over the jobs that ended in the step.
 
     g1 = 1 / mean JCT in hours, g2 = deadlines met, g3 = 1 / GB sent, g4 = requirements met, g5 = mean accuracy by
     the deadline. A step in which no job ended, or nothing was sent, has g1 = g5 = 0, or g3 = 0.
     """
-
-    def step(self, state: State) -> dict[str, float]:
-        """Terms of the reward since the last call, by name (`TERMS`)."""
-        now = _accounts(state)
-        _, deadlines, requirements, _, sent, _ = (now - self._before).tolist()
-        ended = state.jobs[state.jobs["finish"] > self._before[-1]]
-        self._before = now
-        weights = self._weights
-        mean_jct_hours = float((ended["finish"] - ended["arrival"]).mean()) / 3600.0 if len(ended) else 0.0
-        return {
-            "jct": weights.jct / mean_jct_hours if mean_jct_hours > 0.0 else 0.0,
-            "deadline": weights.deadline * deadlines,
-            "guarantee": weights.guarantee * requirements,
-            "accuracy": weights.accuracy * float(ended["accuracy_by_deadline"].mean()) if len(ended) else 0.0,
-            "bandwidth": weights.bandwidth / (sent / 1e9) if sent > 0.0 else 0.0,
-        }
-
-
-def _accounts(state: State) -> Array:
-    """Running accounts: job-seconds, deadlines met, requirements met, accuracy, bytes; and the time."""
     clock = state.clock[0]
-    return np.array(
-        [
-            clock["jct_integral"],
-            clock["deadlines_met"],
-            clock["requirements_met"],
-            clock["accuracy_sum"],
-            clock["bytes_sent"],
-            clock["time"],
-        ],
-        dtype=np.float64,
-    )
+    before = account[0]
+    ended = 0
+    jct = 0.0
+    accuracy = 0.0
+    for job in range(clock.next_arrival):
+        row = state.jobs[job]
+        if row.finish > before.time:
+            ended += 1
+            jct += row.finish - row.arrival
+            accuracy += row.accuracy_by_deadline
+    gigabytes = (clock.bytes_sent - before.bytes_sent) / 1e9
+    terms[0] = before.weights[0] * ended / (jct / 3600.0) if jct > 0.0 else 0.0
+    terms[1] = before.weights[1] * (clock.deadlines_met - before.deadlines_met)
+    terms[2] = before.weights[2] * (clock.requirements_met - before.requirements_met)
+    terms[3] = before.weights[3] * accuracy / ended if ended > 0 else 0.0
+    terms[4] = before.weights[4] / gigabytes if gigabytes > 0.0 else 0.0

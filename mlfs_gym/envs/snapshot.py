@@ -16,16 +16,12 @@ class Snapshot:
         state: copy of the cluster's arrays.
         blocked: shape (J,), jobs known not to fit in the open round.
         control: what MLF-C knows.
-        accounts: what the reward had counted, see `reward.Reward.accounts`.
-        carried: reward of the time before the first decision, where it is still to be paid.
-        steps: so far.
-        invalid_actions: so far.
+        account: what the reward had counted, dtype `reward.ACCOUNT`.
+        counts: steps and invalid actions so far, dtype `episode.COUNTS`.
     """
 
     state: State
     blocked: Array
     control: LoadControl
-    accounts: Array
-    carried: dict[str, float] | None
-    steps: int
-    invalid_actions: int
+    account: Array
+    counts: Array

@@ -6,16 +6,18 @@ arrival, and candidate servers in order of their number, so that an index carrie
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import NONE, RUNNING, Array, State
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.sorting import sort_numbers, sort_with
 from mlfs_gym.envs.layout import Layout
 from mlfs_gym.schedulers.mlf_h.migration import move_candidates, move_targets
 from mlfs_gym.schedulers.mlf_h.placement import enough_room, hosting_limit, hosts_from, nearest_servers
-from mlfs_gym.schedulers.mlf_h.priority import partition_priorities, waiting_by_priority
+from mlfs_gym.schedulers.mlf_h.priority import partition_priorities
+from mlfs_gym.schedulers.mlf_h.survey import Survey
 
 # Indices into Window.expert.
 EXPERT_SLOT = 0
@@ -36,8 +38,11 @@ class Window(NamedTuple):
         preemptible: shape (Q,), int8, 1 if the job may be preempted now.
         blocked: shape (J,), int8, 1 if the job is known not to fit before the round ends.
         expert: shape (2,), int64, slot and candidate of MLF-H's placement, NONE if it places nothing.
-        hosts: shape (largest P + 1,), int64, scratch.
-        scratch: shape (largest P,), float64, scratch.
+        queue: shape (J,), int64; the first entries are the jobs that waited when the round began, by MLF-H's priority.
+        queue_length: shape (1,), int64, how many; NONE if they must be put in order anew.
+        fitting: shape (J,), int8, 1 if the job at this position of the queue is shown because it fits.
+        found: shape (K,), int64, the jobs that fit, in the order in which they were found.
+        found_servers: shape (K, 3, C), int64, their candidate servers, whether those are feasible, and their spread.
     """
 
     slots: Array
@@ -50,12 +55,15 @@ class Window(NamedTuple):
     preemptible: Array
     blocked: Array
     expert: Array
-    hosts: Array
-    scratch: Array
+    queue: Array
+    queue_length: Array
+    fitting: Array
+    found: Array
+    found_servers: Array
 
 
-def new_window(layout: Layout, jobs: int, largest_partitions: int) -> Window:
-    """An empty window for an episode."""
+def new_window(layout: Layout, jobs: int) -> Window:
+    """An empty window for an episode with so many jobs."""
     shape = (layout.slots, layout.candidates)
     return Window(
         slots=np.full(layout.slots, NONE, np.int64),
@@ -68,72 +76,121 @@ def new_window(layout: Layout, jobs: int, largest_partitions: int) -> Window:
         preemptible=np.zeros(layout.running, np.int8),
         blocked=np.zeros(jobs, np.int8),
         expert=np.full(2, NONE, np.int64),
-        hosts=np.zeros(largest_partitions + 1, np.int64),
-        scratch=np.zeros(largest_partitions, np.float64),
+        queue=np.zeros(jobs, np.int64),
+        queue_length=np.full(1, NONE, np.int64),
+        fitting=np.zeros(jobs, np.int8),
+        found=np.zeros(layout.slots, np.int64),
+        found_servers=np.zeros((layout.slots, 3, layout.candidates), np.int64),
     )
 
 
+# Rows of Window.found_servers.
+SERVER: Final = 0
+FEASIBLE: Final = 1
+SPREAD: Final = 2
+
+
 @kernel
-def look(state: State, window: Window, params: Array) -> None:
+def look(state: State, window: Window, params: Array, survey: Survey) -> None:
     """Fill the window with what is possible now.
 
     Args:
         state: the cluster, observed.
         window: receives the offers.
         params: shape (1,), dtype `mlf_h.params.PARAMS`.
+        survey: of this cluster.
     """
-    _offer_placements(state, window, params)
-    _offer_moves(state, window, params)
-    _offer_preemptions(state, window, params)
+    _offer_placements(state, window, params, survey)
+    _offer_moves(state, window, params, survey)
+    _offer_preemptions(state, window, params, survey)
 
 
 @kernel
-def _offer_placements(state: State, window: Window, params: Array) -> None:
+def begin_looking(window: Window) -> None:
+    """A new round: nothing is known to be blocked, and priorities have changed."""
+    window.blocked[:] = 0
+    window.queue_length[0] = NONE
+
+
+@kernel
+def _offer_placements(state: State, window: Window, params: Array, survey: Survey) -> None:
     size = window.slots.shape[0]
     window.slots[:] = NONE
     window.servers[:] = NONE
     window.feasible[:] = 0
     window.spread[:] = 0
     window.expert[:] = NONE
-    jobs, _ = waiting_by_priority(state, params, window.scratch)
-    shown = np.full(jobs.shape[0], NONE, np.int64)
+    if window.queue_length[0] == NONE:
+        _queue_up(state, window, params, survey)
     fitting = 0
-    expert_job = NONE
     expert_server = NONE
-    for index in range(jobs.shape[0]):
-        if fitting == size:
-            break
-        job = jobs[index]
-        nearest = _feasible_servers(state, window, params, job, fitting)
+    for position in range(window.queue_length[0]):
+        window.fitting[position] = 0
+        job = window.queue[position]
+        if fitting == size or not _waits(state, job):
+            continue
+        nearest = _feasible_servers(state, window, params, job, fitting, survey)
         if nearest == NONE:
             window.blocked[job] = 1
             continue
-        if expert_job == NONE:
-            expert_job = job
+        if fitting == 0:
             expert_server = nearest
-        shown[index] = fitting  # its candidates stand in this row of the window for now
-        window.slots[fitting] = job
+        window.fitting[position] = 1
+        window.found[fitting] = job
         fitting += 1
-    filled = fitting
-    for index in range(jobs.shape[0]):
-        if filled == size:
-            break
-        if shown[index] == NONE:
-            window.slots[filled] = jobs[index]
+    filled = 0
+    for index in range(fitting):
+        window.slots[filled] = window.found[index]
+        filled += 1
+    for position in range(window.queue_length[0]):
+        if filled < size and window.fitting[position] == 0 and _waits(state, window.queue[position]):
+            window.slots[filled] = window.queue[position]
             filled += 1
-    _sort_slots(window, filled)
-    if expert_job != NONE:
-        for slot in range(filled):
-            if window.slots[slot] == expert_job:
-                window.expert[EXPERT_SLOT] = slot
-                for candidate in range(window.servers.shape[1]):
-                    if window.servers[slot, candidate] == expert_server:
-                        window.expert[EXPERT_CANDIDATE] = candidate
+    sort_numbers(window.slots[:filled])  # order of arrival
+    for index in range(fitting):
+        _show(window, index, expert_server if index == 0 else NONE)
 
 
 @kernel
-def _feasible_servers(state: State, window: Window, params: Array, job: int, slot: int) -> int:
-    """Write the C nearest servers from which a job's next replica fits into a slot, by number.
+def _waits(state: State, job: int) -> bool:
+    return bool(state.jobs[job].running_replicas < state.jobs[job].replicas)
+
+
+@kernel
+def _queue_up(state: State, window: Window, params: Array, survey: Survey) -> None:
+    """Waiting jobs, the highest priority first; the earlier arrival among equals. It holds for the whole round."""
+    clock = state.clock[0]
+    keys = np.empty(clock.num_waiting, np.float64)
+    count = 0
+    for position in range(clock.num_active):
+        job = state.active[position]
+        if _waits(state, job):
+            window.queue[count] = job
+            keys[count] = -partition_priorities(state, job, params, survey.priorities)
+            count += 1
+    sort_with(keys, window.queue[:count])
+    window.queue_length[0] = count
+
+
+@kernel
+def _show(window: Window, index: int, expert_server: int) -> None:
+    """Copy the candidates of a job that fits into its slot; note where the expert's choice stands."""
+    slot = 0
+    while window.slots[slot] != window.found[index]:
+        slot += 1
+    for candidate in range(window.servers.shape[1]):
+        server = window.found_servers[index, SERVER, candidate]
+        window.servers[slot, candidate] = server
+        window.feasible[slot, candidate] = window.found_servers[index, FEASIBLE, candidate]
+        window.spread[slot, candidate] = window.found_servers[index, SPREAD, candidate]
+        if expert_server != NONE and server == expert_server:
+            window.expert[EXPERT_SLOT] = slot
+            window.expert[EXPERT_CANDIDATE] = candidate
+
+
+@kernel
+def _feasible_servers(state: State, window: Window, params: Array, job: int, index: int, survey: Survey) -> int:
+    """Find the C nearest servers from which a job's next replica fits, and put them down by number.
 
     Where fewer fit, the nearest of the others fill the row (marked infeasible), so that they can be seen.
 
@@ -142,45 +199,61 @@ def _feasible_servers(state: State, window: Window, params: Array, job: int, slo
     """
     if window.blocked[job] == 1:
         return NONE
-    limit = hosting_limit(state, job, params, window.hosts)
+    limit = hosting_limit(state, job, params, survey)
     if not enough_room(state, job, limit):
         return NONE
-    candidates = window.servers.shape[1]
-    servers = state.servers.shape[0]
-    order: Array = np.empty(servers, np.int64)
-    nearest_servers(state, job, params, order)
-    row_servers = np.full(candidates, NONE, np.int64)
-    row_spread = np.zeros(candidates, np.int64)
-    infeasible = np.empty(servers, np.int64)
-    rejected = 0
-    count = 0
+    row = window.found_servers[index]
+    candidates = row.shape[1]
+    order = nearest_servers(state, job, params, survey)
     nearest = NONE
+    count = 0
     for server in order:
         if count == candidates:
             break
-        if hosts_from(state, job, params, server, limit, window.hosts):
+        if hosts_from(state, job, params, server, limit, survey):
             if nearest == NONE:
                 nearest = server
-            row_servers[count] = server
-            row_spread[count] = _servers_used(state, job, window.hosts)
+            _put_down(row, count, server, 1, _servers_used(state, job, survey.hosts))
             count += 1
-        else:
-            infeasible[rejected] = server
-            rejected += 1
     if nearest == NONE:
         return NONE
     fitting = count
-    for index in range(rejected):
-        if count < candidates:
-            row_servers[count] = infeasible[index]
+    for server in order:
+        if count == candidates:
+            break
+        known = False
+        for candidate in range(fitting):
+            known = known or row[SERVER, candidate] == server
+        if not known:
+            _put_down(row, count, server, 0, 0)
             count += 1
-    by_number = np.argsort(row_servers[:count])
-    for position in range(count):
-        source = by_number[position]
-        window.servers[slot, position] = row_servers[source]
-        window.spread[slot, position] = row_spread[source]
-        window.feasible[slot, position] = 1 if source < fitting else 0
+    for candidate in range(count, candidates):
+        row[SERVER, candidate] = NONE
+        row[FEASIBLE, candidate] = 0
+        row[SPREAD, candidate] = 0
+    _sort_candidates(row, count)
     return nearest
+
+
+@kernel
+def _put_down(row: Array, candidate: int, server: int, feasible: int, spread: int) -> None:
+    row[SERVER, candidate] = server
+    row[FEASIBLE, candidate] = feasible
+    row[SPREAD, candidate] = spread
+
+
+@kernel
+def _sort_candidates(row: Array, count: int) -> None:
+    """By number of the server."""
+    for index in range(1, count):
+        server = row[SERVER, index]
+        feasible = row[FEASIBLE, index]
+        spread = row[SPREAD, index]
+        place = index
+        while place > 0 and row[SERVER, place - 1] > server:
+            _put_down(row, place, row[SERVER, place - 1], row[FEASIBLE, place - 1], row[SPREAD, place - 1])
+            place -= 1
+        _put_down(row, place, server, feasible, spread)
 
 
 @kernel
@@ -198,37 +271,31 @@ def _servers_used(state: State, job: int, hosts: Array) -> int:
 
 
 @kernel
-def _sort_slots(window: Window, filled: int) -> None:
-    """Order of arrival, with everything that belongs to a slot."""
-    order = np.argsort(window.slots[:filled])
-    window.slots[:filled] = window.slots[:filled][order]
-    window.servers[:filled] = window.servers[:filled][order]
-    window.feasible[:filled] = window.feasible[:filled][order]
-    window.spread[:filled] = window.spread[:filled][order]
-
-
-@kernel
-def _offer_moves(state: State, window: Window, params: Array) -> None:
+def _offer_moves(state: State, window: Window, params: Array, survey: Survey) -> None:
     window.moves[:] = NONE
     window.move_servers[:] = NONE
     if params[0].migrate == 0:
         return
-    count = move_candidates(state, params, window.moves)
+    count = move_candidates(state, params, window.moves, survey)
+    if count == 0:
+        return
     candidates = window.move_servers.shape[1]
     order = np.empty(state.servers.shape[0], np.int64)
     for index in range(count):
-        found = min(candidates, move_targets(state, window.moves[index], params, order))
-        window.move_servers[index, :found] = np.sort(order[:found])
+        found = min(candidates, move_targets(state, window.moves[index], params, order, survey))
+        sort_numbers(order[:found])
+        for candidate in range(found):
+            window.move_servers[index, candidate] = order[candidate]
 
 
 @kernel
-def _offer_preemptions(state: State, window: Window, params: Array) -> None:
+def _offer_preemptions(state: State, window: Window, params: Array, survey: Survey) -> None:
     """The running jobs of lowest priority, in order of arrival; not those placed or moved in this round."""
     size = window.running.shape[0]
-    window.running[:] = NONE
-    window.preemptible[:] = 0
     if size == 0:
         return
+    window.running[:] = NONE
+    window.preemptible[:] = 0
     clock = state.clock[0]
     jobs = np.empty(clock.num_running, np.int64)
     keys = np.empty(clock.num_running, np.float64)
@@ -237,12 +304,14 @@ def _offer_preemptions(state: State, window: Window, params: Array) -> None:
         job = state.active[position]
         if state.jobs[job].status == RUNNING:
             jobs[count] = job
-            keys[count] = partition_priorities(state, job, params, window.scratch)
+            keys[count] = partition_priorities(state, job, params, survey.priorities)
             count += 1
+    sort_with(keys, jobs)
     shown = min(count, size)
-    window.running[:shown] = np.sort(jobs[np.argsort(keys, kind="mergesort")][:shown])
+    sort_numbers(jobs[:shown])
     for position in range(shown):
-        if state.jobs[window.running[position]].placed_round != clock.rounds:
+        window.running[position] = jobs[position]
+        if state.jobs[jobs[position]].placed_round != clock.rounds:
             window.preemptible[position] = 1
 
 
