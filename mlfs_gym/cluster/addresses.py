@@ -2,7 +2,7 @@
 
 Handing fifty arrays to a compiled function costs more than a step of the simulation does, and there is no way to hand
 it a list of clusters. So the addresses and shapes of a cluster's arrays are written into a row of a table once, and a
-kernel makes the arrays again from there. Whoever fills a table must keep the arrays alive, and fill it anew when they
+kernel makes the arrays again from there (they own no memory, so nobody need count references to them). Whoever fills a table must keep the arrays alive, and fill it anew when they
 move (after unpickling, for instance).
 """
 
@@ -46,19 +46,19 @@ def note(table: Array, row: int, number: int, array: Array) -> None:
         table[row, number, 1 + axis] = array.shape[axis]
 
 
-@kernel
+@kernel(allocates=True)
 def vector(table: Array, row: int, number: int, dtype: Any) -> Array:
     """An array of one dimension that stands in a table."""
     return carray(_pointer(table[row, number, 0]), (table[row, number, 1],), dtype)
 
 
-@kernel
+@kernel(allocates=True)
 def matrix(table: Array, row: int, number: int, dtype: Any) -> Array:
     """An array of two dimensions that stands in a table."""
     return carray(_pointer(table[row, number, 0]), (table[row, number, 1], table[row, number, 2]), dtype)
 
 
-@kernel
+@kernel(allocates=True)
 def cube(table: Array, row: int, number: int, dtype: Any) -> Array:
     """An array of three dimensions that stands in a table."""
     shape = (table[row, number, 1], table[row, number, 2], table[row, number, 3])

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
@@ -52,13 +52,29 @@ class _PackageCache(FunctionCache):  # type: ignore[misc]
         )
 
 
-def kernel(function: F) -> F:
+@overload
+def kernel(function: F) -> F: ...
+@overload
+def kernel(*, allocates: bool) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, allocates: bool = False) -> F | Callable[[F], F]:
     """Compile a function with Numba on first call; keep the machine code on disk.
 
     Division by zero gives inf or nan as in NumPy. No fast-math: results must not depend on the
     instruction set, and the plain twin in the tests must agree to the bit.
+
+    Args:
+        function: what to compile.
+        allocates: True if it makes arrays, or calls what returns arrays to it. Only then are references to arrays
+            counted, which costs a call at every mention of one and doubles the time to compile; views may be taken and
+            passed on without. A kernel that does not count must not call one that returns new arrays.
     """
-    dispatcher = numba.njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True)(function)
+    if function is None:
+        return lambda other: _compiled(other, allocates)
+    return _compiled(function, allocates)
+
+
+def _compiled(function: F, allocates: bool) -> F:
+    dispatcher = numba.njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=allocates)(function)
     try:
         dispatcher._cache = _PackageCache(function)
     except RuntimeError:  # no place to write a cache: compile in memory

@@ -88,6 +88,7 @@ class Batch:
             episode = new_episode(
                 cluster.state,
                 self._layout,
+                self._params,
                 self._weights,
                 self._paper_reward,
                 self._load_control,

@@ -54,13 +54,14 @@ class Episode(NamedTuple):
     observation: Buffers
 
 
-ARRAYS: Final = 56
+ARRAYS: Final = 63
 """Number of arrays in an episode."""
 
 
 def new_episode(
     state: State,
     layout: Layout,
+    params: Array,
     weights: RewardWeights,
     paper_reward: bool,
     load_control: MLFCParams | None,
@@ -72,6 +73,7 @@ def new_episode(
     Args:
         state: a fresh cluster.
         layout: sizes of the window.
+        params: shape (1,), dtype `mlf_h.params.PARAMS`.
         weights: of the reward.
         paper_reward: True for eq. 7 as printed.
         load_control: MLF-C's settings; None: it is off.
@@ -83,7 +85,7 @@ def new_episode(
     describe_jobs(state, cache)
     return Episode(
         state=state,
-        survey=new_survey(state),
+        survey=new_survey(state, params),
         window=new_window(layout, len(state.jobs)),
         cache=cache,
         control=new_control(jobs, load_control or MLFCParams()),
@@ -134,44 +136,51 @@ def note_episode(episode: Episode, table: Array, copy: int) -> None:
     note(table, copy, 18, survey.partitions)
     note(table, copy, 19, survey.priorities)
     note(table, copy, 20, survey.hosts)
-    note(table, copy, 21, window.slots)
-    note(table, copy, 22, window.servers)
-    note(table, copy, 23, window.feasible)
-    note(table, copy, 24, window.spread)
-    note(table, copy, 25, window.moves)
-    note(table, copy, 26, window.move_servers)
-    note(table, copy, 27, window.running)
-    note(table, copy, 28, window.preemptible)
-    note(table, copy, 29, window.blocked)
-    note(table, copy, 30, window.expert)
-    note(table, copy, 31, window.queue)
-    note(table, copy, 32, window.queue_length)
-    note(table, copy, 33, window.fitting)
-    note(table, copy, 34, window.found)
-    note(table, copy, 35, window.found_servers)
-    note(table, copy, 36, episode.cache.jobs)
-    note(table, copy, 37, episode.cache.job_versions)
-    note(table, copy, 38, episode.cache.servers)
-    note(table, copy, 39, episode.cache.server_versions)
-    note(table, copy, 40, episode.cache.now)
-    note(table, copy, 41, episode.control.params)
-    note(table, copy, 42, episode.control.stopping)
-    note(table, copy, 43, episode.control.learnt)
-    note(table, copy, 44, episode.control.memory)
-    note(table, copy, 45, episode.account)
-    note(table, copy, 46, episode.counts)
-    note(table, copy, 47, episode.facts)
-    note(table, copy, 48, episode.mask)
-    note(table, copy, 49, episode.observation.cluster)
-    note(table, copy, 50, episode.observation.jobs)
-    note(table, copy, 51, episode.observation.pairs)
-    note(table, copy, 52, episode.observation.moves)
-    note(table, copy, 53, episode.observation.move_pairs)
-    note(table, copy, 54, episode.observation.progress)
-    note(table, copy, 55, episode.observation.running)
+    note(table, copy, 21, survey.jobs)
+    note(table, copy, 22, survey.job_keys)
+    note(table, copy, 23, survey.tasks)
+    note(table, copy, 24, survey.task_keys)
+    note(table, copy, 25, survey.ranked)
+    note(table, copy, 26, survey.movers)
+    note(table, copy, 27, survey.targets)
+    note(table, copy, 28, window.slots)
+    note(table, copy, 29, window.servers)
+    note(table, copy, 30, window.feasible)
+    note(table, copy, 31, window.spread)
+    note(table, copy, 32, window.moves)
+    note(table, copy, 33, window.move_servers)
+    note(table, copy, 34, window.running)
+    note(table, copy, 35, window.preemptible)
+    note(table, copy, 36, window.blocked)
+    note(table, copy, 37, window.expert)
+    note(table, copy, 38, window.queue)
+    note(table, copy, 39, window.queue_length)
+    note(table, copy, 40, window.fitting)
+    note(table, copy, 41, window.found)
+    note(table, copy, 42, window.found_servers)
+    note(table, copy, 43, episode.cache.jobs)
+    note(table, copy, 44, episode.cache.job_versions)
+    note(table, copy, 45, episode.cache.servers)
+    note(table, copy, 46, episode.cache.server_versions)
+    note(table, copy, 47, episode.cache.now)
+    note(table, copy, 48, episode.control.params)
+    note(table, copy, 49, episode.control.stopping)
+    note(table, copy, 50, episode.control.learnt)
+    note(table, copy, 51, episode.control.memory)
+    note(table, copy, 52, episode.account)
+    note(table, copy, 53, episode.counts)
+    note(table, copy, 54, episode.facts)
+    note(table, copy, 55, episode.mask)
+    note(table, copy, 56, episode.observation.cluster)
+    note(table, copy, 57, episode.observation.jobs)
+    note(table, copy, 58, episode.observation.pairs)
+    note(table, copy, 59, episode.observation.moves)
+    note(table, copy, 60, episode.observation.move_pairs)
+    note(table, copy, 61, episode.observation.progress)
+    note(table, copy, 62, episode.observation.running)
 
 
-@kernel
+@kernel(allocates=True)
 def episode_at(table: Array, copy: int) -> Episode:
     """The episode whose addresses `note_episode` has written into a row of a table."""
     t = table
@@ -199,45 +208,52 @@ def episode_at(table: Array, copy: int) -> Episode:
         vector(t, copy, 18, I8),
         vector(t, copy, 19, F8),
         vector(t, copy, 20, I8),
+        vector(t, copy, 21, I8),
+        vector(t, copy, 22, F8),
+        vector(t, copy, 23, I8),
+        vector(t, copy, 24, F8),
+        matrix(t, copy, 25, I8),
+        vector(t, copy, 26, I8),
+        vector(t, copy, 27, I8),
     )
     window = Window(
-        vector(t, copy, 21, I8),
-        matrix(t, copy, 22, I8),
-        matrix(t, copy, 23, I1),
-        matrix(t, copy, 24, I8),
-        vector(t, copy, 25, I8),
-        matrix(t, copy, 26, I8),
-        vector(t, copy, 27, I8),
-        vector(t, copy, 28, I1),
-        vector(t, copy, 29, I1),
-        vector(t, copy, 30, I8),
-        vector(t, copy, 31, I8),
+        vector(t, copy, 28, I8),
+        matrix(t, copy, 29, I8),
+        matrix(t, copy, 30, I1),
+        matrix(t, copy, 31, I8),
         vector(t, copy, 32, I8),
-        vector(t, copy, 33, I1),
+        matrix(t, copy, 33, I8),
         vector(t, copy, 34, I8),
-        cube(t, copy, 35, I8),
+        vector(t, copy, 35, I1),
+        vector(t, copy, 36, I1),
+        vector(t, copy, 37, I8),
+        vector(t, copy, 38, I8),
+        vector(t, copy, 39, I8),
+        vector(t, copy, 40, I1),
+        vector(t, copy, 41, I8),
+        cube(t, copy, 42, I8),
     )
     cache = FeatureCache(
-        matrix(t, copy, 36, F4),
-        vector(t, copy, 37, I8),
-        matrix(t, copy, 38, F4),
-        vector(t, copy, 39, I8),
-        vector(t, copy, 40, I8),
+        matrix(t, copy, 43, F4),
+        vector(t, copy, 44, I8),
+        matrix(t, copy, 45, F4),
+        vector(t, copy, 46, I8),
+        vector(t, copy, 47, I8),
     )
     control = LoadControl(
-        vector(t, copy, 41, CONTROL_PARAMS),
-        vector(t, copy, 42, STOPPING),
-        vector(t, copy, 43, LEARNT),
-        vector(t, copy, 44, MEMORY),
+        vector(t, copy, 48, CONTROL_PARAMS),
+        vector(t, copy, 49, STOPPING),
+        vector(t, copy, 50, LEARNT),
+        vector(t, copy, 51, MEMORY),
     )
     observation = Buffers(
-        vector(t, copy, 49, F4),
-        matrix(t, copy, 50, F4),
-        cube(t, copy, 51, F4),
-        matrix(t, copy, 52, F4),
-        cube(t, copy, 53, F4),
-        vector(t, copy, 54, F4),
-        matrix(t, copy, 55, F4),
+        vector(t, copy, 56, F4),
+        matrix(t, copy, 57, F4),
+        cube(t, copy, 58, F4),
+        matrix(t, copy, 59, F4),
+        cube(t, copy, 60, F4),
+        vector(t, copy, 61, F4),
+        matrix(t, copy, 62, F4),
     )
     return Episode(
         state,
@@ -245,9 +261,9 @@ def episode_at(table: Array, copy: int) -> Episode:
         window,
         cache,
         control,
-        vector(t, copy, 45, ACCOUNT),
-        vector(t, copy, 46, COUNTS),
-        vector(t, copy, 47, F8),
-        vector(t, copy, 48, B1),
+        vector(t, copy, 52, ACCOUNT),
+        vector(t, copy, 53, COUNTS),
+        vector(t, copy, 54, F8),
+        vector(t, copy, 55, B1),
         observation,
     )

@@ -7,11 +7,10 @@ import numpy as np
 from mlfs_gym.cluster.arrays import Array, State
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.overload import any_overloaded
-from mlfs_gym.schedulers.mlf_c.control import LoadControl, control_load, end_round, learn
+from mlfs_gym.schedulers.mlf_c.control import LoadControl, control_load, end_round, learn_all
 from mlfs_gym.sim.engine import DONE, LIMIT, OVERLOADED_ABOVE, ROUND, STUCK, advance, begin_round
 from mlfs_gym.sim.progress import observe
 from mlfs_gym.sim.refresh import refresh
-from mlfs_gym.sim.reports import new_reports
 
 
 @kernel
@@ -40,8 +39,7 @@ def pass_time(state: State, control: LoadControl, scratch: Array) -> int:
         observe(state)
         if reason != ROUND:
             return reason
-        jobs, losses, accuracies = new_reports(state, control.learnt["iteration"])
-        learn(control, jobs, losses, accuracies)
+        learn_all(state, control)
         stopped = control_load(state, control)
         news = stopped > 0 or clock.num_done > ended or clock.next_arrival > arrived or clock.period > period
         if stopped > 0:

@@ -15,8 +15,8 @@ from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.sorting import sort_numbers, sort_with
 from mlfs_gym.envs.layout import Layout
 from mlfs_gym.schedulers.mlf_h.migration import move_candidates, move_targets
-from mlfs_gym.schedulers.mlf_h.placement import enough_room, hosting_limit, hosts_from, nearest_servers
-from mlfs_gym.schedulers.mlf_h.priority import partition_priorities
+from mlfs_gym.schedulers.mlf_h.placement import enough_room, find_nearest_servers, hosting_limit, hosts_from
+from mlfs_gym.schedulers.mlf_h.priority import partition_priorities, waiting_by_priority
 from mlfs_gym.schedulers.mlf_h.survey import Survey
 
 # Indices into Window.expert.
@@ -158,18 +158,8 @@ def _waits(state: State, job: int) -> bool:
 
 @kernel
 def _queue_up(state: State, window: Window, params: Array, survey: Survey) -> None:
-    """Waiting jobs, the highest priority first; the earlier arrival among equals. It holds for the whole round."""
-    clock = state.clock[0]
-    keys = np.empty(clock.num_waiting, np.float64)
-    count = 0
-    for position in range(clock.num_active):
-        job = state.active[position]
-        if _waits(state, job):
-            window.queue[count] = job
-            keys[count] = -partition_priorities(state, job, params, survey.priorities)
-            count += 1
-    sort_with(keys, window.queue[:count])
-    window.queue_length[0] = count
+    """Put the waiting jobs in order, which holds for the whole round."""
+    window.queue_length[0] = waiting_by_priority(state, params, survey.priorities, window.queue, survey.job_keys)
 
 
 @kernel
@@ -204,10 +194,12 @@ def _feasible_servers(state: State, window: Window, params: Array, job: int, ind
         return NONE
     row = window.found_servers[index]
     candidates = row.shape[1]
-    order = nearest_servers(state, job, params, survey)
+    find_nearest_servers(state, job, params, survey)
+    order = survey.nearest
     nearest = NONE
     count = 0
-    for server in order:
+    for position in range(order.shape[0]):
+        server = order[position]
         if count == candidates:
             break
         if hosts_from(state, job, params, server, limit, survey):
@@ -218,7 +210,8 @@ def _feasible_servers(state: State, window: Window, params: Array, job: int, ind
     if nearest == NONE:
         return NONE
     fitting = count
-    for server in order:
+    for position in range(order.shape[0]):
+        server = order[position]
         if count == candidates:
             break
         known = False
@@ -280,12 +273,11 @@ def _offer_moves(state: State, window: Window, params: Array, survey: Survey) ->
     if count == 0:
         return
     candidates = window.move_servers.shape[1]
-    order = np.empty(state.servers.shape[0], np.int64)
     for index in range(count):
-        found = min(candidates, move_targets(state, window.moves[index], params, order, survey))
-        sort_numbers(order[:found])
+        found = min(candidates, move_targets(state, window.moves[index], params, survey))
+        sort_numbers(survey.targets[:found])
         for candidate in range(found):
-            window.move_servers[index, candidate] = order[candidate]
+            window.move_servers[index, candidate] = survey.targets[candidate]
 
 
 @kernel
@@ -297,8 +289,8 @@ def _offer_preemptions(state: State, window: Window, params: Array, survey: Surv
     window.running[:] = NONE
     window.preemptible[:] = 0
     clock = state.clock[0]
-    jobs = np.empty(clock.num_running, np.int64)
-    keys = np.empty(clock.num_running, np.float64)
+    jobs = survey.jobs
+    keys = survey.job_keys
     count = 0
     for position in range(clock.num_active):
         job = state.active[position]
@@ -306,7 +298,7 @@ def _offer_preemptions(state: State, window: Window, params: Array, survey: Surv
             jobs[count] = job
             keys[count] = partition_priorities(state, job, params, survey.priorities)
             count += 1
-    sort_with(keys, jobs)
+    sort_with(keys[:count], jobs[:count])
     shown = min(count, size)
     sort_numbers(jobs[:shown])
     for position in range(shown):

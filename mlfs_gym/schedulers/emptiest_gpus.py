@@ -9,7 +9,7 @@ from mlfs_gym.cluster.decisions import next_replica
 from mlfs_gym.cluster.jit import kernel
 
 
-@kernel
+@kernel(allocates=True)
 def give_emptiest_first(state: State, job: int, line: Array, hosts: Array) -> None:
     """Deal the GPUs that were chosen for the next replica of a job anew: the emptiest to the first in line.
 
@@ -39,7 +39,7 @@ def give_emptiest_first(state: State, job: int, line: Array, hosts: Array) -> No
         hosts[line[row.first_task + position]] = chosen[emptiest[position]]
 
 
-@kernel
+@kernel(allocates=True)
 def _alike(state: State, one: int, other: int) -> bool:
     """True if two tasks may swap their hosts."""
     a = state.tasks[one]

@@ -106,7 +106,7 @@ def online_scores(state: State, jobs: Array, params: GrapheneParams, scores: Arr
     )
 
 
-@kernel
+@kernel(allocates=True)
 def frag_score(state: State, job: int) -> float:
     """How much of the GPUs, or of the servers, is in use when they are filled with replicas of this kind alone."""
     row = state.jobs[job]
@@ -122,7 +122,7 @@ def frag_score(state: State, job: int) -> float:
     return float(score)
 
 
-@kernel
+@kernel(allocates=True)
 def _scores(
     state: State,
     jobs: Array,
@@ -156,7 +156,7 @@ def _scores(
         scores[position] = packing - eta * remaining
 
 
-@kernel
+@kernel(allocates=True)
 def _resources(state: State, jobs: Array, quantum: float, totals: Array, available: Array) -> None:
     """What the cluster has of each resource, and what share of that can be given away now."""
     totals[:] = 0.0
@@ -181,7 +181,7 @@ def _resources(state: State, jobs: Array, quantum: float, totals: Array, availab
         available[resource] = max(0.0, 1.0 - kept[resource] / totals[resource])
 
 
-@kernel
+@kernel(allocates=True)
 def packing_score(state: State, job: int, totals: Array, available: Array) -> float:
     """Dot product of the shares of the cluster that a replica demands and that are free."""
     row = state.jobs[job]
@@ -195,7 +195,7 @@ def packing_score(state: State, job: int, totals: Array, available: Array) -> fl
     return float(score)
 
 
-@kernel
+@kernel(allocates=True)
 def troublesome_first(state: State, job: int, long_above: float, order: Array) -> int:
     """Partitions of a replica, the troublesome ones first, each group along the graph.
 
@@ -237,7 +237,7 @@ def troublesome_first(state: State, job: int, long_above: float, order: Array) -
     return troublesome
 
 
-@kernel
+@kernel(allocates=True)
 def lines_of_all(state: State, long_above: float, line: Array) -> None:
     """The order of `troublesome_first` for every job.
 

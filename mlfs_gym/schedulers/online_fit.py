@@ -54,7 +54,7 @@ def new_curves(jobs: int) -> Curves:
     return Curves(np.zeros(jobs, CURVE), np.zeros((jobs, SAMPLES)), np.zeros((jobs, SAMPLES)))
 
 
-@kernel
+@kernel(allocates=True)
 def learn_from_losses(state: State, active: Array, curves: Curves, quadratic: bool) -> None:
     """Take note of the losses that jobs have reported, and fit the curves of those with news.
 
@@ -72,7 +72,7 @@ def learn_from_losses(state: State, active: Array, curves: Curves, quadratic: bo
             fit(curves, job, quadratic)
 
 
-@kernel
+@kernel(allocates=True)
 def learn_from_accuracies(state: State, active: Array, curves: Curves, quadratic: bool) -> None:
     """The same for 1 - accuracy."""
     for job in active:
@@ -83,7 +83,7 @@ def learn_from_accuracies(state: State, active: Array, curves: Curves, quadratic
             fit(curves, job, quadratic)
 
 
-@kernel
+@kernel(allocates=True)
 def keep(curves: Curves, job: int, iteration: float, value: float) -> bool:
     """Keep a value if it is far enough from the last one. When there is no place, every second value goes.
 
@@ -109,7 +109,7 @@ def keep(curves: Curves, job: int, iteration: float, value: float) -> bool:
     return True
 
 
-@kernel
+@kernel(allocates=True)
 def fit(curves: Curves, job: int, quadratic: bool) -> None:
     """Fit the curve of one job to its kept values, if there are enough of them."""
     row = curves.rows[job]
@@ -141,7 +141,7 @@ def fit(curves: Curves, job: int, quadratic: bool) -> None:
             row.fitted = 1
 
 
-@kernel
+@kernel(allocates=True)
 def _polynomial(iterations: Array, values: Array, floor: float, quadratic: bool) -> tuple[float, float, float]:
     """Non-negative weighted least squares of a k^2 + b k + c to 1 / (value - floor).
 
@@ -175,7 +175,7 @@ def _polynomial(iterations: Array, values: Array, floor: float, quadratic: bool)
     return 0.0, 0.0, targets[0] / moments[0]
 
 
-@kernel
+@kernel(allocates=True)
 def _two_terms(one: float, cross: float, square: float, y: float, xy: float) -> tuple[float, float]:
     """Slope and constant of a weighted linear regression from its sums; slope -1 if it has no solution."""
     determinant = one * square - cross * cross
@@ -184,7 +184,7 @@ def _two_terms(one: float, cross: float, square: float, y: float, xy: float) -> 
     return (one * xy - cross * y) / determinant, (square * y - cross * xy) / determinant
 
 
-@kernel
+@kernel(allocates=True)
 def _three_terms(m: Array, t: Array) -> tuple[float, float, float]:
     """Coefficients of x^2, x and 1 of a weighted quadratic regression, by Cramer's rule; all -1 without solution."""
     determinant = _determinant(m[4], m[3], m[2], m[3], m[2], m[1], m[2], m[1], m[0])
@@ -196,19 +196,19 @@ def _three_terms(m: Array, t: Array) -> tuple[float, float, float]:
     return a / determinant, b / determinant, c / determinant
 
 
-@kernel
+@kernel(allocates=True)
 def _determinant(a: float, b: float, c: float, d: float, e: float, f: float, g: float, h: float, i: float) -> float:
     return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
-@kernel
+@kernel(allocates=True)
 def predicted(curves: Curves, job: int, iteration: float) -> float:
     """Value of the fitted curve after so many iterations."""
     row = curves.rows[job]
     return float(1.0 / (row.a * iteration * iteration + row.b * iteration + row.c) + row.d)
 
 
-@kernel
+@kernel(allocates=True)
 def predicted_fall(curves: Curves, job: int, now: float, then: float) -> float:
     """How far the fitted curve falls between two numbers of iterations."""
     return predicted(curves, job, now) - predicted(curves, job, then)

@@ -148,7 +148,7 @@ class ByLevel(PreemptiveScheduler):
         )
 
 
-@kernel
+@kernel(allocates=True)
 def serve_in_order(state: State, queue: Queue, hosts: Array) -> bool:
     """Place jobs in order, each with the replicas that it wants; preempt where that makes room for one.
 
@@ -181,7 +181,7 @@ def serve_in_order(state: State, queue: Queue, hosts: Array) -> bool:
     return True
 
 
-@kernel
+@kernel(allocates=True)
 def _gpus_together(state: State, job: int, style: int, overdue: bool) -> int:
     """GPUs that must come free together for the job to go on."""
     row = state.jobs[job]
@@ -191,7 +191,7 @@ def _gpus_together(state: State, job: int, style: int, overdue: bool) -> int:
     return row.partitions
 
 
-@kernel
+@kernel(allocates=True)
 def _place_next(state: State, job: int, style: int, overdue: bool, hosts: Array) -> bool:
     """Place one replica more, or all of a job that must be together. False if there is no room."""
     if _gpus_together(state, job, style, overdue) > state.jobs[job].partitions:
@@ -201,7 +201,7 @@ def _place_next(state: State, job: int, style: int, overdue: bool, hosts: Array)
     return style == SPREAD and spread_hosts(state, job, hosts) and place_replica(state, job, hosts)
 
 
-@kernel
+@kernel(allocates=True)
 def _place_together(state: State, job: int, hosts: Array) -> bool:
     """All replicas on the server with the fewest usable GPUs that takes them. False if there is none."""
     row = state.jobs[job]
@@ -220,7 +220,7 @@ def _place_together(state: State, job: int, hosts: Array) -> bool:
     return row.running_replicas > 0
 
 
-@kernel
+@kernel(allocates=True)
 def serve_admitted(state: State, order: Array, hosts: Array) -> None:
     """Admit jobs while their GPUs fit the cluster's total, preempt the running rest, place the admitted ones.
 
@@ -246,7 +246,7 @@ def serve_admitted(state: State, order: Array, hosts: Array) -> None:
         place_what_fits(state, admitted[position], hosts)
 
 
-@kernel
+@kernel(allocates=True)
 def compute_demand(state: State, job: int) -> int:
     """Milli-GPUs that the whole job asks for."""
     row = state.jobs[job]

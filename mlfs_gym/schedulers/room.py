@@ -39,7 +39,7 @@ class Queue(NamedTuple):
     rank: Array
 
 
-@kernel
+@kernel(allocates=True)
 def may_preempt(state: State, queue: Queue, position: int, victim: int, even_held: bool) -> bool:
     """True if the job at a position may take the place of the one at position `victim`."""
     if victim == position or state.jobs[queue.order[victim]].status != RUNNING:
@@ -52,7 +52,7 @@ def may_preempt(state: State, queue: Queue, position: int, victim: int, even_hel
     return queue.overdue[position] and bypassed and queue.level[victim] == queue.level[position]
 
 
-@kernel
+@kernel(allocates=True)
 def make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
     """Evict so that the next replica of a job, or all of them, fits.
 
@@ -82,7 +82,7 @@ def make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
     return False
 
 
-@kernel
+@kernel(allocates=True)
 def could_make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
     """True if there would be room if also those jobs could be preempted that are held now."""
     if needed > state.servers[0].num_gpus:
@@ -90,7 +90,7 @@ def could_make_room(state: State, queue: Queue, position: int, needed: int) -> b
     return cheapest_server(state, queue, position, needed, True) != NONE
 
 
-@kernel
+@kernel(allocates=True)
 def cheapest_server(state: State, queue: Queue, position: int, needed: int, even_held: bool) -> int:
     """The server on which the fewest GPUs must be taken away to have `needed` of them, NONE if none can do."""
     task = state.jobs[queue.order[position]].first_task
@@ -112,7 +112,7 @@ def cheapest_server(state: State, queue: Queue, position: int, needed: int, even
     return best
 
 
-@kernel
+@kernel(allocates=True)
 def _victims_on(state: State, queue: Queue, position: int, server: int, even_held: bool, victims: Array) -> int:
     """Positions of jobs on a server that may be preempted, the least important first. Returns how many."""
     count = 0
@@ -134,7 +134,7 @@ def _victims_on(state: State, queue: Queue, position: int, server: int, even_hel
     return count
 
 
-@kernel
+@kernel(allocates=True)
 def usable_without(state: State, queue: Queue, task: int, server: int, victims: Array, gone: int) -> int:
     """GPUs of a server that could take a task if the first `gone` victims had left.
 
@@ -179,7 +179,7 @@ def usable_without(state: State, queue: Queue, task: int, server: int, victims: 
     return count
 
 
-@kernel
+@kernel(allocates=True)
 def _clear_servers(state: State, queue: Queue, position: int, needed: int, even_held: bool) -> bool:
     """Evict everybody from as many servers as a large gang needs, those with the fewest GPUs to take away first.
 

@@ -37,7 +37,7 @@ def new_plan(jobs: int) -> Plan:
     return Plan(zeros, zeros.copy(), zeros.copy(), np.zeros(0, np.int64))
 
 
-@kernel
+@kernel(allocates=True)
 def gives_way(state: State, plan: Plan, holder: int, job: int) -> bool:
     """True if a job should leave its GPUs to another one, now or once its quantum is over.
 
@@ -51,7 +51,7 @@ def gives_way(state: State, plan: Plan, holder: int, job: int) -> bool:
     return bool(state.jobs[job].running_replicas == 0 and plan.rank[holder] > plan.rank[job])
 
 
-@kernel
+@kernel(allocates=True)
 def make_room(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     """Evict the cheapest set of jobs that lets the next replica of a job in; nobody if there is none.
 
@@ -88,7 +88,7 @@ def make_room(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     return _evict_if_it_helps(state, job, plan, victims, hosts)
 
 
-@kernel
+@kernel(allocates=True)
 def _victims_on(state: State, job: int, plan: Plan, server: int, task: int, wanted: int) -> tuple[Array, int]:
     """The least important jobs of a server that must go for so many tasks to fit there, and the GPUs they hold.
 
@@ -111,7 +111,7 @@ def _victims_on(state: State, job: int, plan: Plan, server: int, task: int, want
     return candidates[:taken], gpus
 
 
-@kernel
+@kernel(allocates=True)
 def _candidates_on(state: State, job: int, plan: Plan, server: int) -> Array:
     """Jobs on a server that may be evicted for a job: those above their target first, then the least important."""
     # Not as many as the server's `num_tasks`: jobs that are counted out on trial are still in its list.
@@ -133,7 +133,7 @@ def _candidates_on(state: State, job: int, plan: Plan, server: int) -> Array:
     return found[:count][np.argsort(keys[:count], kind="mergesort")]
 
 
-@kernel
+@kernel(allocates=True)
 def _clear_servers(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     """Evict from whole servers, the cheapest first, until a gang that is wider than a server fits."""
     servers = state.servers.shape[0]
@@ -170,7 +170,7 @@ def _clear_servers(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     return _evict_if_it_helps(state, job, plan, victims[:taken], hosts)
 
 
-@kernel
+@kernel(allocates=True)
 def _gpus_to_clear(state: State, job: int, plan: Plan, server: int) -> int:
     """GPUs held by all jobs of a server, 0 if one of them may not be evicted."""
     task = state.servers[server].first_task
@@ -185,7 +185,7 @@ def _gpus_to_clear(state: State, job: int, plan: Plan, server: int) -> int:
     return gpus
 
 
-@kernel
+@kernel(allocates=True)
 def _evict_if_it_helps(state: State, job: int, plan: Plan, victims: Array, hosts: Array) -> bool:
     for victim in victims:
         _count(state, victim, -1)
@@ -199,7 +199,7 @@ def _evict_if_it_helps(state: State, job: int, plan: Plan, victims: Array, hosts
     return fits
 
 
-@kernel
+@kernel(allocates=True)
 def _count(state: State, job: int, sign: int) -> None:
     """Count a running job out of the sums of its hosts (sign -1), or in again (1). Nobody else is told."""
     row = state.jobs[job]
@@ -218,7 +218,7 @@ def _count(state: State, job: int, sign: int) -> None:
             device.used += sign * placed.gpu_used
 
 
-@kernel
+@kernel(allocates=True)
 def servers_to_hold(state: State, job: int, plan: Plan) -> Array:
     """Servers to keep free of others until a gang fits: those that it could have soonest.
 
@@ -244,7 +244,7 @@ def servers_to_hold(state: State, job: int, plan: Plan) -> Array:
     return order[:count]
 
 
-@kernel
+@kernel(allocates=True)
 def _all_give_way(state: State, job: int, plan: Plan, server: int, gpu: int) -> bool:
     task = state.servers[server].first_task
     while task != NONE:
@@ -255,7 +255,7 @@ def _all_give_way(state: State, job: int, plan: Plan, server: int, gpu: int) -> 
     return True
 
 
-@kernel
+@kernel(allocates=True)
 def hold(state: State, servers: Array, sign: int) -> None:
     """Make servers look full (sign 1), or as they are again (-1), within one call of a kernel."""
     for server in servers:

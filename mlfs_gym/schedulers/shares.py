@@ -83,7 +83,7 @@ def share_out(
     serve(cluster.state, order, granted, plan, quantum, cluster.hosts_scratch)
 
 
-@kernel
+@kernel(allocates=True)
 def replica_demand(state: State, job: int) -> int:
     """Milli-GPUs that one replica takes: whole GPUs if they are exclusive, its compute demand if they are shared."""
     row = state.jobs[job]
@@ -95,7 +95,7 @@ def replica_demand(state: State, job: int) -> int:
     return int(demand)
 
 
-@kernel
+@kernel(allocates=True)
 def grant(state: State, order: Array, levels: Array, one_each: bool, plan: Plan) -> Array:
     """Grant replicas by level until the GPUs are given away. What does not fit the rest is passed over.
 
@@ -141,7 +141,7 @@ def grant(state: State, order: Array, levels: Array, one_each: bool, plan: Plan)
     return granted[:count]
 
 
-@kernel
+@kernel(allocates=True)
 def serve(state: State, order: Array, granted: Array, plan: Plan, quantum: float, hosts: Array) -> None:
     """Place what was granted, making room where that is needed, then whatever else fits.
 
@@ -173,7 +173,7 @@ def serve(state: State, order: Array, granted: Array, plan: Plan, quantum: float
     hold(state, held, -1)
 
 
-@kernel
+@kernel(allocates=True)
 def _place_granted(state: State, granted: Array, plan: Plan, hosts: Array, held: Array) -> int:
     """Walk the grants. Stops at the first job that cannot run at all, unless servers are held already.
 
@@ -200,7 +200,7 @@ def _place_granted(state: State, granted: Array, plan: Plan, hosts: Array, held:
     return NONE
 
 
-@kernel
+@kernel(allocates=True)
 def _place_rest(state: State, order: Array, plan: Plan, hosts: Array) -> None:
     """Whatever else fits, the most important first: no GPU idles that somebody could use."""
     room = most_room(state)
@@ -221,7 +221,7 @@ def _place_rest(state: State, order: Array, plan: Plan, hosts: Array) -> None:
                 room = most_room(state)
 
 
-@kernel
+@kernel(allocates=True)
 def _place(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     """Place the next replica of a job on hosts that fit."""
     if plan.line.shape[0] > 0:
@@ -229,7 +229,7 @@ def _place(state: State, job: int, plan: Plan, hosts: Array) -> bool:
     return place_replica(state, job, hosts)
 
 
-@kernel
+@kernel(allocates=True)
 def most_room(state: State) -> int:
     """Milli-GPUs free on the GPU that has most: a task that demands more fits nowhere."""
     most = 0

@@ -113,10 +113,24 @@ def end_job(state: State, job: int, status: int) -> None:
     if row.finish <= row.deadline:
         clock.deadlines_met += 1
     clock.num_done += 1
-    position = np.searchsorted(state.active[: clock.num_active], job)
+    position = _position(state, job)
     for later in range(position + 1, clock.num_active):
         state.active[later - 1] = state.active[later]
     clock.num_active -= 1
+
+
+@kernel
+def _position(state: State, job: int) -> int:
+    """Where a job stands in the active list, which is in ascending order."""
+    low = 0
+    high = state.clock[0].num_active
+    while low < high:
+        middle = (low + high) // 2
+        if state.active[middle] < job:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel

@@ -9,7 +9,7 @@ from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.workloads.curves import accuracy, observed_loss
 
 
-@kernel
+@kernel(allocates=True)
 def new_reports(state: State, seen: Array) -> tuple[Array, Array, Array]:
     """Reports of active jobs after the iterations that are already known.
 
@@ -34,7 +34,13 @@ def new_reports(state: State, seen: Array) -> tuple[Array, Array, Array]:
         row = state.jobs[job]
         for iteration in range(seen[job] + 1, int(row.progress) + 1):
             jobs[index] = job
-            losses[index] = observed_loss(clock.seed, job, row, iteration)
-            accuracies[index] = accuracy(row, float(iteration))
+            losses[index], accuracies[index] = report(state, job, iteration)
             index += 1
     return jobs, losses, accuracies
+
+
+@kernel
+def report(state: State, job: int, iteration: int) -> tuple[float, float]:
+    """Loss and accuracy that a job reports after a whole iteration."""
+    row = state.jobs[job]
+    return observed_loss(state.clock[0].seed, job, row, iteration), accuracy(row, float(iteration))

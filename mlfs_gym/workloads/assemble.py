@@ -101,7 +101,7 @@ class JobColumns:
 _SAME_NAME: Final = tuple(field.name for field in fields(JobColumns) if field.name in (JOB.names or ()))
 
 
-@kernel
+@kernel(allocates=True)
 def set_ideal_iteration_times(jobs: Array, tasks: Array, edges: Array) -> None:
     """Fill ``ideal_iteration_time`` with the critical path of compute, added up as the simulator adds it up."""
     done = np.zeros(max(1, jobs["partitions"].max()))

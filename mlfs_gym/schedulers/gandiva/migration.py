@@ -11,14 +11,14 @@ from mlfs_gym.cluster.decisions import move_task
 from mlfs_gym.cluster.jit import kernel
 
 
-@kernel
+@kernel(allocates=True)
 def measured_slowdown(state: State, job: int) -> float:
     """Measured iteration time of a running job over that of its profile with as many replicas."""
     row = state.jobs[job]
     return float(row.iteration_time * row.running_replicas / row.replicas / row.ideal_iteration_time)
 
 
-@kernel
+@kernel(allocates=True)
 def unpack(state: State, slowdown_limit: float, cooldown: float) -> None:
     """Take one job off each GPU whose jobs are measured to slow each other down, if another GPU has room for it.
 
@@ -46,7 +46,7 @@ def unpack(state: State, slowdown_limit: float, cooldown: float) -> None:
             _move_to_room(state, slowest)
 
 
-@kernel
+@kernel(allocates=True)
 def _may_move(state: State, task: int, cooldown: float) -> bool:
     """True if the task has not just been moved and its job is not in the middle of a restart."""
     row = state.tasks[task]
@@ -55,7 +55,7 @@ def _may_move(state: State, task: int, cooldown: float) -> bool:
     return bool(now - row.moved_at >= cooldown and job.stalled_until <= now and np.isfinite(job.iteration_time))
 
 
-@kernel
+@kernel(allocates=True)
 def _move_to_room(state: State, task: int) -> None:
     """To the least used GPU that holds the task without being overbooked; several tasks stay on their server."""
     row = state.tasks[task]
@@ -71,7 +71,7 @@ def _move_to_room(state: State, task: int) -> None:
         move_task(state, task, state.gpus[best].server, best)
 
 
-@kernel
+@kernel(allocates=True)
 def _has_room(state: State, task: int, gpu: int) -> bool:
     device = state.gpus[gpu]
     host = state.servers[device.server]
@@ -87,7 +87,7 @@ def _has_room(state: State, task: int, gpu: int) -> bool:
     return bool(host.num_tasks == 0 or host.cpu_used + row.cpu_used <= host.cpu)
 
 
-@kernel
+@kernel(allocates=True)
 def defragment(state: State, job: int, cooldown: float, hosts: Array) -> None:
     """Move single-task jobs off the server where that takes the fewest moves to make a gang fit, if one exists.
 
@@ -120,7 +120,7 @@ def defragment(state: State, job: int, cooldown: float, hosts: Array) -> None:
             move_task(state, movers[index], state.gpus[gpu].server, gpu)
 
 
-@kernel
+@kernel(allocates=True)
 def _movers_on(state: State, server: int, cooldown: float) -> Array:
     """Tasks of single-task jobs that have a GPU of the server to themselves and may move, the lowest first."""
     found = np.empty(state.servers[server].num_tasks, np.int64)
@@ -137,7 +137,7 @@ def _movers_on(state: State, server: int, cooldown: float) -> Array:
     return np.sort(found[:count])
 
 
-@kernel
+@kernel(allocates=True)
 def _room_elsewhere(state: State, movers: Array, wanted: int, server: int) -> bool:
     """True if so many of the movers find GPUs of other servers, each one of its own."""
     found = 0
@@ -147,7 +147,7 @@ def _room_elsewhere(state: State, movers: Array, wanted: int, server: int) -> bo
     return found == wanted
 
 
-@kernel
+@kernel(allocates=True)
 def _tightest_gpu(state: State, task: int, server: int) -> int:
     """The most used GPU of other servers that has room, on the server with the most tasks among equals."""
     best = NONE

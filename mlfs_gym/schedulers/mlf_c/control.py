@@ -14,6 +14,7 @@ from mlfs_gym.schedulers.mlf_c.params import MLFCParams
 from mlfs_gym.schedulers.opt_stop.compiled import new_stopping, observe
 from mlfs_gym.schedulers.opt_stop.decision import Reason
 from mlfs_gym.sim.progress import REQUIREMENT_TOLERANCE
+from mlfs_gym.sim.reports import report
 
 RECENT = 0.1  # weight of the last iteration in the mean of recent loss reductions
 
@@ -85,20 +86,40 @@ def learn(control: LoadControl, jobs: Array, losses: Array, accuracies: Array) -
         accuracies: shape (n,).
     """
     for index in range(jobs.shape[0]):
-        job = jobs[index]
-        row = control.learnt[job]
-        row.iteration += 1
-        if row.iteration == 1:
-            row.first_loss = losses[index]
-        else:
-            gain = row.last_loss - losses[index]
-            weight = RECENT if row.iteration > 2 else 1.0  # the first difference starts the mean
-            row.recent_gain += weight * (gain - row.recent_gain)
-        row.last_loss = losses[index]
-        row.best_accuracy = max(row.best_accuracy, accuracies[index])
-        if control.params[0].predict == 0:
-            ends = observe(control.stopping, job, losses[index], accuracies[index])
-            row.opt_stop = 1 if ends and control.stopping[job].reason != LAST_ITERATION else 0
+        _learn(control, jobs[index], losses[index], accuracies[index])
+
+
+@kernel
+def learn_all(state: State, control: LoadControl) -> None:
+    """Take in all that jobs have reported in a simulation since the last time, as `learn` does.
+
+    Args:
+        state: the cluster, observed.
+        control: changed in place.
+    """
+    for position in range(state.clock[0].num_active):
+        job = state.active[position]
+        while control.learnt[job].iteration < int(state.jobs[job].progress):
+            loss, reached = report(state, job, control.learnt[job].iteration + 1)
+            _learn(control, job, loss, reached)
+
+
+@kernel
+def _learn(control: LoadControl, job: int, loss: float, reached: float) -> None:
+    """Take in the loss and the accuracy of a job's next iteration."""
+    row = control.learnt[job]
+    row.iteration += 1
+    if row.iteration == 1:
+        row.first_loss = loss
+    else:
+        gain = row.last_loss - loss
+        weight = RECENT if row.iteration > 2 else 1.0  # the first difference starts the mean
+        row.recent_gain += weight * (gain - row.recent_gain)
+    row.last_loss = loss
+    row.best_accuracy = max(row.best_accuracy, reached)
+    if control.params[0].predict == 0:
+        ends = observe(control.stopping, job, loss, reached)
+        row.opt_stop = 1 if ends and control.stopping[job].reason != LAST_ITERATION else 0
 
 
 @kernel

@@ -43,12 +43,12 @@ class MLFC(Scheduler):
         self.name = f"{scheduler.name}{SUFFIX}"
         self.shares_gpus = scheduler.shares_gpus
         self._migration = MLFHParams().record()
-        self._survey_of = SurveyOf()
+        self._survey_of = SurveyOf(self._migration)
 
     def reset(self, cluster: Cluster) -> None:
         """Forget earlier runs, inside and outside."""
         self.scheduler.reset(cluster)
-        self._survey_of = SurveyOf()
+        self._survey_of = SurveyOf(self._migration)
         self.control = new_control(cluster.jobs, self.params)
         self.wake_every_seconds = self.scheduler.wake_every_seconds
         self._due = Due(self.scheduler)

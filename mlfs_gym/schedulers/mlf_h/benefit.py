@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.booking import bind, unbind, update_span
 from mlfs_gym.cluster.decisions import restart_seconds
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.sorting import sort_numbers
+from mlfs_gym.schedulers.mlf_h.survey import Survey
 from mlfs_gym.sim.speed import iteration_time_and_bytes
 
 
 @kernel
-def move_pays(state: State, task: int, server: int, gpu: int, params: Array) -> bool:
+def move_pays(state: State, task: int, server: int, gpu: int, params: Array, survey: Survey) -> bool:
     """Try a move, compare speeds of all jobs on the two servers, and undo it.
 
     The gain is in GPU-seconds of ideal run time over the horizon, at most the rest of the job's run; the
@@ -25,18 +24,18 @@ def move_pays(state: State, task: int, server: int, gpu: int, params: Array) -> 
         server: its new server.
         gpu: its new GPU, NONE for a parameter server.
         params: shape (1,), dtype `PARAMS`.
+        survey: of this cluster.
     """
     row = state.tasks[task]
     job = state.jobs[row.job]
-    affected = _jobs_on(state, row.server, server)
-    scratch = np.empty(_largest_partitions(state, affected), np.float64)
-    before = _total_speed(state, affected, scratch)
-    own = _speed(state, row.job, scratch)
+    affected = survey.jobs[: _find_jobs_on(state, row.server, server, survey.jobs)]
+    before = _total_speed(state, affected, survey.priorities)
+    own = _speed(state, row.job, survey.priorities)
 
     old_server = row.server
     old_gpu = row.gpu
     _shift(state, task, server, gpu)
-    after = _total_speed(state, affected, scratch)
+    after = _total_speed(state, affected, survey.priorities)
     _shift(state, task, old_server, old_gpu)
 
     remaining = (job.max_iterations - job.progress) * job.ideal_iteration_time
@@ -54,9 +53,8 @@ def _shift(state: State, task: int, server: int, gpu: int) -> None:
 
 
 @kernel
-def _jobs_on(state: State, one: int, other: int) -> Array:
-    """The different jobs that have tasks on either of two servers."""
-    found = np.empty(state.servers[one].num_tasks + state.servers[other].num_tasks, np.int64)
+def _find_jobs_on(state: State, one: int, other: int, found: Array) -> int:
+    """The different jobs that have tasks on either of two servers, in ascending order. Returns how many."""
     count = 0
     for side in range(2):
         task = state.servers[one if side == 0 else other].first_task
@@ -69,17 +67,8 @@ def _jobs_on(state: State, one: int, other: int) -> Array:
                 found[count] = job
                 count += 1
             task = state.tasks[task].next_on_server
-    jobs = found[:count]
-    sort_numbers(jobs)
-    return jobs
-
-
-@kernel
-def _largest_partitions(state: State, jobs: Array) -> int:
-    largest = 1
-    for job in jobs:
-        largest = max(largest, state.jobs[job].partitions)
-    return largest
+    sort_numbers(found[:count])
+    return count
 
 
 @kernel

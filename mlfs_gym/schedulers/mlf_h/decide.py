@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.decisions import move_task, place_replica
 from mlfs_gym.cluster.jit import kernel
@@ -19,17 +17,16 @@ def next_move(state: State, params: Array, survey: Survey) -> tuple[int, int]:
     """The migration that MLF-H makes now: task and server, (NONE, NONE) if none pays."""
     if params[0].migrate == 0:
         return NONE, NONE
-    tasks = np.empty(params[0].move_candidates, np.int64)
-    servers = np.empty(state.servers.shape[0], np.int64)
-    for index in range(move_candidates(state, params, tasks, survey)):
-        task = tasks[index]
-        if move_targets(state, task, params, servers, survey) == 0:
+    for index in range(move_candidates(state, params, survey.movers, survey)):
+        task = survey.movers[index]
+        if move_targets(state, task, params, survey) == 0:
             continue
-        gpu = move_host(state, task, servers[0], params)
+        server = survey.targets[0]
+        gpu = move_host(state, task, server, params)
         if state.tasks[task].partition == NONE:
             gpu = NONE
-        if params[0].cost_benefit == 0 or move_pays(state, task, servers[0], gpu, params):
-            return task, servers[0]
+        if params[0].cost_benefit == 0 or move_pays(state, task, server, gpu, params, survey):
+            return task, server
     return NONE, NONE
 
 
@@ -55,8 +52,9 @@ def mlf_h_round(state: State, params: Array, survey: Survey) -> None:
         params: shape (1,), dtype `PARAMS`.
         survey: of this cluster.
     """
-    jobs, _ = waiting_by_priority(state, params, survey.priorities)
-    for job in jobs:
+    count = waiting_by_priority(state, params, survey.priorities, survey.jobs, survey.job_keys)
+    for position in range(count):
+        job = survey.jobs[position]
         while ideal_hosts(state, job, params, survey):
             if not place_replica(state, job, survey.hosts):
                 break

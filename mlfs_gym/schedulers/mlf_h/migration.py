@@ -34,65 +34,55 @@ def move_candidates(state: State, params: Array, tasks: Array, survey: Survey) -
     Returns:
         How many were found.
     """
-    wanted = tasks.shape[0]
-    servers = np.empty(state.servers.shape[0], np.int64)
+    wanted = min(tasks.shape[0], survey.ranked.shape[1])
     overloaded = 0
     for server in range(state.servers.shape[0]):
         if server_overloaded(state, server, params[0].migrate_above):
-            servers[overloaded] = server
+            _rank_tasks(state, server, params, overloaded, survey)
             overloaded += 1
-    if overloaded == 0:
-        return 0
-    best = np.full((overloaded, wanted), NONE, np.int64)
-    for index in range(overloaded):
-        _rank_tasks(state, servers[index], params, best[index], survey)
     count = 0
     for rank in range(wanted):
         for index in range(overloaded):
-            if count < wanted and best[index, rank] != NONE:
-                tasks[count] = best[index, rank]
+            if count < wanted and survey.ranked[index, rank] != NONE:
+                tasks[count] = survey.ranked[index, rank]
                 count += 1
     return count
 
 
 @kernel
-def _rank_tasks(state: State, server: int, params: Array, ranked: Array, survey: Survey) -> None:
-    """Movable tasks of one overloaded server by their distance from the ideal task to move."""
-    tasks = _movable_tasks(state, server, params, survey)
-    count = tasks.shape[0]
-    if count == 0:
-        return
-    use = np.empty((count, RESOURCES), np.float64)
-    talk = np.empty(count, np.float64)
-    for index in range(count):
-        for resource in range(RESOURCES):
-            use[index, resource] = task_utilisation(state, tasks[index], resource)
-        talk[index] = _bytes_to_staying(state, tasks[index], survey)
+def _rank_tasks(state: State, server: int, params: Array, index: int, survey: Survey) -> None:
+    """Movable tasks of one overloaded server by their distance from the ideal task to move, into row `index`."""
+    count = _find_movable_tasks(state, server, params, survey)
+    squares = survey.task_keys
     most_talk = 1.0
-    for index in range(count):
-        most_talk = max(most_talk, talk[index])
-    squares = talk
-    for index in range(count):
-        squares[index] = params[0].bandwidth_weight * (talk[index] / most_talk) ** 2
+    for number in range(count):
+        squares[number] = _bytes_to_staying(state, survey.tasks[number], survey)
+        most_talk = max(most_talk, squares[number])
+    for number in range(count):
+        squares[number] = params[0].bandwidth_weight * (squares[number] / most_talk) ** 2
     for resource in range(RESOURCES):
-        most = _resource_overloaded(state, server, resource, params)
-        ideal = use[0, resource]
-        for index in range(count):
-            ideal = max(ideal, use[index, resource]) if most else min(ideal, use[index, resource])
-        for index in range(count):
-            squares[index] += (use[index, resource] - ideal) ** 2
-    sort_with(squares, tasks)
-    for rank in range(min(count, ranked.shape[0])):
-        ranked[rank] = tasks[rank]
+        wants_most = _resource_overloaded(state, server, resource, params)
+        ideal = -np.inf if wants_most else np.inf
+        for number in range(count):
+            use = task_utilisation(state, survey.tasks[number], resource)
+            ideal = max(ideal, use) if wants_most else min(ideal, use)
+        for number in range(count):
+            squares[number] += (task_utilisation(state, survey.tasks[number], resource) - ideal) ** 2
+    sort_with(squares[:count], survey.tasks[:count])
+    for rank in range(survey.ranked.shape[1]):
+        survey.ranked[index, rank] = survey.tasks[rank] if rank < count else NONE
 
 
 @kernel
-def _movable_tasks(state: State, server: int, params: Array, survey: Survey) -> Array:
-    """Tasks of a server that may move, by number; the fraction of lowest priority while a GPU is overloaded."""
+def _find_movable_tasks(state: State, server: int, params: Array, survey: Survey) -> int:
+    """Tasks of a server that may move, by number; the fraction of lowest priority while a GPU is overloaded.
+
+    Returns:
+        How many stand in `survey.tasks`.
+    """
     p = params[0]
     clock = state.clock[0]
     gpu_hot = _resource_overloaded(state, server, 0, params)
-    found = np.empty(state.servers[server].num_tasks, np.int64)
     count = 0
     on_hot_gpus = 0
     task = state.servers[server].first_task
@@ -102,21 +92,19 @@ def _movable_tasks(state: State, server: int, params: Array, survey: Survey) -> 
         on_hot_gpus += 1 if hot else 0
         rested = clock.time - row.moved_at >= p.migration_cooldown_seconds and row.moved_at < clock.time
         if rested and (hot or not gpu_hot):
-            found[count] = task
+            survey.tasks[count] = task
             count += 1
         task = row.next_on_server
     # The list of a server is in order of placement; sort by number so that the result depends on the state alone.
-    found = found[:count]
-    sort_numbers(found)
+    sort_numbers(survey.tasks[:count])
     if not gpu_hot:
-        return found
-    priorities = np.empty(count, np.float64)
-    for index in range(count):
-        priorities[index] = _task_priority(state, found[index], params, survey)
-    sort_with(priorities, found)
-    lowest = found[: min(count, int(np.ceil(p.lowest_priority_fraction * on_hot_gpus)))]
-    sort_numbers(lowest)
-    return lowest
+        return count
+    for number in range(count):
+        survey.task_keys[number] = _task_priority(state, survey.tasks[number], params, survey)
+    sort_with(survey.task_keys[:count], survey.tasks[:count])
+    count = min(count, int(np.ceil(p.lowest_priority_fraction * on_hot_gpus)))
+    sort_numbers(survey.tasks[:count])
+    return count
 
 
 @kernel
@@ -162,15 +150,14 @@ def _bytes_to_staying(state: State, task: int, survey: Survey) -> float:
 
 
 @kernel
-def move_targets(state: State, task: int, params: Array, order: Array, survey: Survey) -> int:
+def move_targets(state: State, task: int, params: Array, survey: Survey) -> int:
     """Servers that may take a task from its server, the nearest to the ideal host first.
 
     Args:
         state: the cluster.
         task: a placed task.
         params: shape (1,), dtype `PARAMS`.
-        order: shape (S,), receives server numbers.
-        survey: of this cluster.
+        survey: of this cluster; its `targets` receive server numbers.
 
     Returns:
         How many may.
@@ -183,9 +170,10 @@ def move_targets(state: State, task: int, params: Array, order: Array, survey: S
         survey.nearest[server] = server
     sort_with(survey.distances, survey.nearest)
     count = 0
-    for server in survey.nearest:
+    for index in range(survey.nearest.shape[0]):
+        server = survey.nearest[index]
         if move_host(state, task, server, params) != NONE:
-            order[count] = server
+            survey.targets[count] = server
             count += 1
     return count
 

@@ -35,17 +35,21 @@ def hosting_limit(state: State, job: int, params: Array, survey: Survey) -> floa
 
 
 @kernel
-def task_order(state: State, job: int, params: Array, survey: Survey) -> Array:
-    """Partitions of a job, the highest task priority first; the lower number among equals. Part of the survey."""
+def put_tasks_in_order(state: State, job: int, params: Array, survey: Survey) -> None:
+    """Partitions of a job, the highest task priority first; the lower number among equals.
+
+    Args:
+        state: the cluster, observed.
+        job: an active job.
+        params: shape (1,), dtype `PARAMS`.
+        survey: of this cluster; the first P of its `partitions` receive them.
+    """
     count = state.jobs[job].partitions
-    order = survey.partitions[:count]
-    keys = survey.priorities[:count]
-    partition_priorities(state, job, params, keys)
+    partition_priorities(state, job, params, survey.priorities)
     for partition in range(count):
-        keys[partition] = -keys[partition]
-        order[partition] = partition
-    sort_with(keys, order)
-    return order
+        survey.priorities[partition] = -survey.priorities[partition]
+        survey.partitions[partition] = partition
+    sort_with(survey.priorities[:count], survey.partitions[:count])
 
 
 @kernel
@@ -57,7 +61,8 @@ def first_task(state: State, job: int, params: Array, survey: Survey) -> int:
     row = state.jobs[job]
     if needs_parameter_server(state, job):
         return row.first_task + row.num_tasks - 1
-    return row.first_task + replica * row.partitions + task_order(state, job, params, survey)[0]
+    put_tasks_in_order(state, job, params, survey)
+    return row.first_task + replica * row.partitions + survey.partitions[0]
 
 
 @kernel
@@ -103,37 +108,37 @@ def _places_on_gpu(state: State, gpu: int, demand: int, memory: int, limit: floa
 
 
 @kernel
-def nearest_servers(state: State, job: int, params: Array, survey: Survey) -> Array:
+def find_nearest_servers(state: State, job: int, params: Array, survey: Survey) -> None:
     """Servers by their distance from the ideal host of the first task; the lower number among equals.
 
     Args:
         state: the cluster.
         job: a waiting job.
         params: shape (1,), dtype `PARAMS`.
-        survey: of this cluster.
-
-    Returns:
-        Shape (S,), server numbers; part of the survey.
+        survey: of this cluster; its `nearest` receives them.
     """
     update(state, params, survey)
+    servers = state.servers.shape[0]
     fresh = state.jobs[job].running_replicas == 0  # no task of it is placed: it is the same for all such jobs
-    if fresh and survey.order_known[0]:
-        return survey.order
-    order = survey.nearest
-    if fresh:
-        order = survey.order
+    if not (fresh and survey.order_known[0]):
+        if fresh:
+            survey.volumes[:] = 0.0
+        else:
+            replica = next_replica(state, job)
+            planned_servers(state, job, replica, survey.planned)
+            task = first_task(state, job, params, survey)
+            communication_volumes(state, task, replica, survey.planned, survey.volumes)
+        distances(state, params, survey)
+        for server in range(servers):
+            survey.nearest[server] = server
+        sort_with(survey.distances, survey.nearest)
+        if not fresh:
+            return
         survey.order_known[0] = True
-        survey.volumes[:] = 0.0
-    else:
-        replica = next_replica(state, job)
-        planned_servers(state, job, replica, survey.planned)
-        task = first_task(state, job, params, survey)
-        communication_volumes(state, task, replica, survey.planned, survey.volumes)
-    distances(state, params, survey)
-    for server in range(order.shape[0]):
-        order[server] = server
-    sort_with(survey.distances, order)
-    return order
+        for index in range(servers):
+            survey.order[index] = survey.nearest[index]
+    for index in range(servers):
+        survey.nearest[index] = survey.order[index]
 
 
 @kernel
@@ -162,7 +167,9 @@ def _hosts_below(state: State, job: int, params: Array, limit: float, survey: Su
     """Hosts for the next replica of a job, none of which is used above the limit then."""
     if next_replica(state, job) == NONE or not enough_room(state, job, limit):
         return False
-    for server in nearest_servers(state, job, params, survey):
+    find_nearest_servers(state, job, params, survey)
+    for index in range(survey.nearest.shape[0]):
+        server = survey.nearest[index]
         if hosts_from(state, job, params, server, limit, survey):
             return True
     return False
@@ -189,7 +196,7 @@ def hosts_from(state: State, job: int, params: Array, server: int, limit: float,
         remote = _is_remote(_home(state, job, survey.planned), server)
         survey.hosts[0] = may_host(state, first, server, limit, remote)
         return bool(survey.hosts[0] != NONE)
-    order = task_order(state, job, params, survey)
+    put_tasks_in_order(state, job, params, survey)
     fits = True
     placed = 0
     if with_server:
@@ -200,7 +207,7 @@ def hosts_from(state: State, job: int, params: Array, server: int, limit: float,
             survey.planned[row.partitions] = server
             _reserve(state, task, server, NONE, 1)
     while fits and placed < row.partitions:
-        partition = order[placed]
+        partition = survey.partitions[placed]
         if placed == 0 and not with_server:
             remote = _is_remote(_home(state, job, survey.planned), server)
             host = may_host(state, first + partition, server, limit, remote)
@@ -214,7 +221,7 @@ def hosts_from(state: State, job: int, params: Array, server: int, limit: float,
             placed += 1
 
     for index in range(placed):
-        partition = order[index]
+        partition = survey.partitions[index]
         _reserve(state, first + partition, survey.planned[partition], survey.hosts[partition], -1)
     if with_server and survey.planned[row.partitions] != NONE:
         _reserve(state, row.first_task + row.num_tasks - 1, survey.planned[row.partitions], NONE, -1)

@@ -88,26 +88,25 @@ def partition_priorities(state: State, job: int, params: Array, priorities: Arra
 
 
 @kernel
-def waiting_by_priority(state: State, params: Array, scratch: Array) -> tuple[Array, Array]:
+def waiting_by_priority(state: State, params: Array, scratch: Array, jobs: Array, keys: Array) -> int:
     """Waiting jobs, the highest priority first; the earlier arrival among equals.
 
     Args:
         state: the cluster, observed.
         params: shape (1,), dtype `PARAMS`.
         scratch: shape (largest P,), float64.
+        jobs: shape (J,), int64, receives the jobs.
+        keys: shape (J,), float64, receives their priorities times -1.
 
     Returns:
-        Jobs, shape (n,), int64, and their priorities, shape (n,).
+        How many.
     """
-    clock = state.clock[0]
-    jobs = np.empty(clock.num_waiting, np.int64)
-    keys = np.empty(clock.num_waiting, np.float64)
     count = 0
-    for position in range(clock.num_active):
+    for position in range(state.clock[0].num_active):
         job = state.active[position]
         if state.jobs[job].running_replicas < state.jobs[job].replicas:
             jobs[count] = job
             keys[count] = -partition_priorities(state, job, params, scratch)
             count += 1
-    sort_with(keys, jobs)
-    return jobs, -keys
+    sort_with(keys[:count], jobs[:count])
+    return count

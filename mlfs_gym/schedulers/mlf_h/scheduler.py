@@ -25,12 +25,12 @@ class MLFH(Scheduler):
     def __init__(self, params: MLFHParams | Mapping[str, Any] | None = None) -> None:
         self.params = MLFHParams.parse(params)
         self._record = self.params.record()
-        self._survey_of = SurveyOf()
+        self._survey_of = SurveyOf(self._record)
 
     def reset(self, cluster: Cluster) -> None:
         """Forget the cluster of an earlier run."""
         del cluster
-        self._survey_of = SurveyOf()
+        self._survey_of = SurveyOf(self._record)
 
     def schedule(self, cluster: Cluster) -> None:
         """Place by priority, then migrate out of overloaded servers."""

@@ -31,6 +31,13 @@ class Survey(NamedTuple):
         partitions: shape (largest P,), int64, partitions of the replica in hand, in order of placement.
         priorities: shape (largest P,), of the partitions of the job in hand.
         hosts: shape (largest P + 1,), int64, of the replica in hand.
+        jobs: shape (J,), int64, to put jobs in order.
+        job_keys: shape (J,), by which.
+        tasks: shape (T,), int64, to put tasks in order.
+        task_keys: shape (T,), by which.
+        ranked: shape (S, move candidates), int64, the best tasks to move of each server.
+        movers: shape (move candidates,), int64, the best of them all.
+        targets: shape (S,), int64, servers that may take one.
     """
 
     use: Array
@@ -45,11 +52,24 @@ class Survey(NamedTuple):
     partitions: Array
     priorities: Array
     hosts: Array
+    jobs: Array
+    job_keys: Array
+    tasks: Array
+    task_keys: Array
+    ranked: Array
+    movers: Array
+    targets: Array
 
 
-def new_survey(state: State) -> Survey:
-    """Nothing is known yet."""
-    servers = len(state.servers)
+def new_survey(state: State, params: Array) -> Survey:
+    """Nothing is known yet.
+
+    Args:
+        state: the cluster.
+        params: shape (1,), dtype `params.PARAMS`.
+    """
+    jobs, tasks, servers = len(state.jobs), len(state.tasks), len(state.servers)
+    candidates = int(params["move_candidates"][0])
     largest = max(1, int(state.jobs["partitions"].max(initial=1)))
     return Survey(
         use=np.zeros((servers, RESOURCES)),
@@ -64,19 +84,31 @@ def new_survey(state: State) -> Survey:
         partitions=np.zeros(largest, np.int64),
         priorities=np.zeros(largest),
         hosts=np.zeros(largest + 1, np.int64),
+        jobs=np.zeros(jobs, np.int64),
+        job_keys=np.zeros(jobs),
+        tasks=np.zeros(tasks, np.int64),
+        task_keys=np.zeros(tasks),
+        ranked=np.zeros((servers, candidates), np.int64),
+        movers=np.zeros(candidates, np.int64),
+        targets=np.zeros(servers, np.int64),
     )
 
 
 class SurveyOf:
-    """The survey of the cluster that a scheduler plays on, made when it is first needed."""
+    """The survey of the cluster that a scheduler plays on, made when it is first needed.
 
-    def __init__(self) -> None:
+    Args:
+        params: shape (1,), dtype `params.PARAMS`.
+    """
+
+    def __init__(self, params: Array) -> None:
+        self._params = params
         self._cluster: Cluster | None = None
 
     def __call__(self, cluster: Cluster) -> Survey:
         """The survey of this cluster."""
         if cluster is not self._cluster:
-            self._cluster, self._survey = cluster, new_survey(cluster.state)
+            self._cluster, self._survey = cluster, new_survey(cluster.state, self._params)
         return self._survey
 
 

@@ -16,7 +16,7 @@ _GAIN = 1e-12  # relative to the terms that a move changes: smaller gains are ro
 _ROUNDS = 64  # of trades; each one raises the value, and few are ever needed
 
 
-@kernel
+@kernel(allocates=True)
 def allocate(value: Array, most: Array, least: Array, start: Array, size: Array, capacity: int) -> Array:
     """How many replicas each job shall have.
 
@@ -42,7 +42,7 @@ def allocate(value: Array, most: Array, least: Array, start: Array, size: Array,
     return from_start
 
 
-@kernel
+@kernel(allocates=True)
 def total_value(value: Array, count: Array) -> float:
     """Value of an allocation."""
     total = 0.0
@@ -51,7 +51,7 @@ def total_value(value: Array, count: Array) -> float:
     return total
 
 
-@kernel
+@kernel(allocates=True)
 def _climb(value: Array, most: Array, least: Array, size: Array, capacity: int, count: Array) -> None:
     free = capacity
     for job in range(count.shape[0]):
@@ -66,7 +66,7 @@ def _climb(value: Array, most: Array, least: Array, size: Array, capacity: int, 
             free = _give(value, most, size, free, count)
 
 
-@kernel
+@kernel(allocates=True)
 def _best_gift(value: Array, most: int, size: int, free: int, have: int) -> tuple[float, int]:
     """The highest gain per unit of capacity that more replicas of one job bring, and how many; (0, 0) if none does."""
     best = 0.0
@@ -82,7 +82,7 @@ def _best_gift(value: Array, most: int, size: int, free: int, have: int) -> tupl
     return best, gift
 
 
-@kernel
+@kernel(allocates=True)
 def _give(value: Array, most: Array, size: Array, free: int, count: Array) -> int:
     """Give replicas where they bring most per unit of capacity, while there is any. Returns what is left."""
     number = count.shape[0]
@@ -107,7 +107,7 @@ def _give(value: Array, most: Array, size: Array, free: int, count: Array) -> in
         rate[best], gift[best] = _best_gift(value[best], most[best], size[best], free, count[best])
 
 
-@kernel
+@kernel(allocates=True)
 def _cheapest_loss(value: Array, least: int, size: int, have: int) -> tuple[float, int]:
     """The lowest loss per unit of capacity at which one job gives replicas up, and how many; (inf, 0) if it may not."""
     best = np.inf
@@ -120,7 +120,7 @@ def _cheapest_loss(value: Array, least: int, size: int, have: int) -> tuple[floa
     return best, fewer
 
 
-@kernel
+@kernel(allocates=True)
 def _trade(value: Array, most: Array, least: Array, size: Array, free: int, count: Array) -> tuple[int, bool]:
     """The most valuable trade: one job gets replicas, others, who lose least, give up what that takes.
 
@@ -172,7 +172,7 @@ def _trade(value: Array, most: Array, least: Array, size: Array, free: int, coun
     return free - gift * size[taker], True
 
 
-@kernel
+@kernel(allocates=True)
 def _price_of_many(loss: Array, fewer: Array, size: Array, donors: Array, taker: int, needed: int) -> tuple[float, int]:
     """What it costs to free capacity from the cheapest donors, and the index of the last; (inf, NONE) if it fails."""
     cost = 0.0
@@ -190,7 +190,7 @@ def _price_of_many(loss: Array, fewer: Array, size: Array, donors: Array, taker:
     return np.inf, NONE
 
 
-@kernel
+@kernel(allocates=True)
 def _price_of_one(
     value: Array, least: Array, size: Array, donors: Array, taker: int, needed: int, count: Array
 ) -> tuple[int, float]:

@@ -72,9 +72,10 @@ def three_servers() -> SimulatedCluster:
 
 
 def distance(cluster: SimulatedCluster, sent: tuple[float, ...], weight: float = 1.0) -> list[float]:
-    survey = new_survey(cluster.state)
+    params = MLFHParams(bandwidth_weight=weight).record()
+    survey = new_survey(cluster.state, params)
     survey.volumes[:] = sent
-    distances(cluster.state, MLFHParams(bandwidth_weight=weight).record(), survey)
+    distances(cluster.state, params, survey)
     return pytest.approx(survey.distances.tolist(), rel=1e-12)
 
 
@@ -218,7 +219,7 @@ def test_the_limit_is_lifted_on_an_idle_cluster_for_jobs_that_fit_nowhere_below_
     # 6 of 10 cores for each of two partitions on the only server.
     params = MLFHParams(overload_threshold=0.9).record()
     cluster = at_first_round(J(), J(compute=(1.0, 1.0), cpu=6000), J(), gpus=3)
-    survey = new_survey(cluster.state)
+    survey = new_survey(cluster.state, params)
     assert [hosting_limit(cluster.state, job, params, survey) for job in range(3)] == [0.9, np.inf, 0.9]
     place(cluster, 0, 0)
     assert [hosting_limit(cluster.state, job, params, survey) for job in (1, 2)] == [0.9, 0.9]

@@ -25,7 +25,7 @@ LINKS = {"tasks.next_on_server", "tasks.previous_on_server", "servers.first_task
 def candidates(cluster: SimulatedCluster, **changes: Any) -> list[int]:
     params = MLFHParams(**changes).record()
     found = np.full(int(params["move_candidates"][0]), -9, np.int64)
-    return found[: move_candidates(cluster.state, params, found, new_survey(cluster.state))].tolist()
+    return found[: move_candidates(cluster.state, params, found, new_survey(cluster.state, params))].tolist()
 
 
 def shared_gpu(*jobs: J, servers: int = 2, **options: Any) -> SimulatedCluster:
@@ -134,10 +134,10 @@ def test_the_nearest_server_that_may_host_is_the_target() -> None:
     cluster = at_first_round(J(gpu=800), J(gpu=700), *tenants, servers=4, gpus=2)
     for job, gpu in enumerate((0, 0, 2, 4, 6, 7)):
         place(cluster, job, gpu)
-    order = np.full(4, -9, np.int64)
     params = MLFHParams().record()
-    assert move_targets(cluster.state, 1, params, order, new_survey(cluster.state)) == 2
-    assert order[:2].tolist() == [2, 1]
+    survey = new_survey(cluster.state, params)
+    assert move_targets(cluster.state, 1, params, survey) == 2
+    assert survey.targets[:2].tolist() == [2, 1]
     assert move_host(cluster.state, 1, 2, params) == 5  # its empty GPU
     assert move_host(cluster.state, 1, 0, params) == NONE  # where it is
     assert move_host(cluster.state, 1, 3, params) == NONE
@@ -149,16 +149,18 @@ def test_peers_attract() -> None:
     cluster = at_first_round(J(gpu=800), pair, servers=3, gpus=2)
     place(cluster, 0, 0)
     place(cluster, 1, 0, 4)
-    order = np.full(3, -9, np.int64)
-    assert move_targets(cluster.state, 1, MLFHParams().record(), order, new_survey(cluster.state)) == 2
-    assert order[:2].tolist() == [2, 1]
+    params = MLFHParams().record()
+    survey = new_survey(cluster.state, params)
+    assert move_targets(cluster.state, 1, params, survey) == 2
+    assert survey.targets[:2].tolist() == [2, 1]
 
 
 # --- does it pay --------------------------------------------------------------------------------
 def pays(cluster: SimulatedCluster, task: int, server: int, gpu: int, **changes: Any) -> bool:
     """Also checks that the trial moves nothing."""
     before = contents(cluster.state)
-    found = bool(move_pays(cluster.state, task, server, gpu, MLFHParams(**HALF_AN_HOUR | changes).record()))
+    params = MLFHParams(**HALF_AN_HOUR | changes).record()
+    found = bool(move_pays(cluster.state, task, server, gpu, params, new_survey(cluster.state, params)))
     check_invariants(cluster.state)
     cluster.apply()
     after = contents(cluster.state)
@@ -280,7 +282,8 @@ def test_moves_go_on_until_the_server_is_no_longer_overloaded() -> None:
 
 def test_without_a_target_the_task_stays() -> None:
     cluster = shared_gpu(J(gpu=800), J(gpu=700), servers=1)
-    assert next_move(cluster.state, MLFHParams(cost_benefit=False).record(), new_survey(cluster.state)) == (NONE, NONE)
+    params = MLFHParams(cost_benefit=False).record()
+    assert next_move(cluster.state, params, new_survey(cluster.state, params)) == (NONE, NONE)
     assert schedule(cluster, cost_benefit=False) == [0, 0]
 
 

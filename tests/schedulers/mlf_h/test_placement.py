@@ -11,12 +11,12 @@ from mlfs_gym.cluster.invariants import check_invariants
 from mlfs_gym.schedulers.mlf_h.params import MLFHParams
 from mlfs_gym.schedulers.mlf_h.placement import (
     enough_room,
+    find_nearest_servers,
     first_task,
     hosting_limit,
     hosts_from,
     ideal_hosts,
-    nearest_servers,
-    task_order,
+    put_tasks_in_order,
 )
 from mlfs_gym.schedulers.mlf_h.scheduler import MLFH
 from mlfs_gym.schedulers.mlf_h.survey import new_survey
@@ -30,7 +30,7 @@ PARAMS = MLFHParams().record()
 def ideal(cluster: SimulatedCluster, job: int, params: np.ndarray = PARAMS) -> list[int] | None:
     """Where the next replica of a job would go: GPUs, then the parameter server's server if it brings it."""
     brings = cluster.jobs["parameter_server"][job] and not cluster.jobs["running_replicas"][job]
-    survey = new_survey(cluster.state)
+    survey = new_survey(cluster.state, PARAMS)
     before = contents(cluster.state)
     possible = ideal_hosts(cluster.state, job, params, survey)
     found = survey.hosts[: cluster.jobs["partitions"][job] + 1]
@@ -43,21 +43,24 @@ def ideal(cluster: SimulatedCluster, job: int, params: np.ndarray = PARAMS) -> l
 # --- order within the gang ----------------------------------------------------------------------
 def test_the_parameter_server_is_placed_first() -> None:
     cluster = at_first_round(J(replicas=2, compute=(1.0, 1.0), ps=True), servers=2, gpus=4)
-    assert first_task(cluster.state, 0, PARAMS, new_survey(cluster.state)) == 4
+    survey = new_survey(cluster.state, PARAMS)
+    assert first_task(cluster.state, 0, PARAMS, survey) == 4
     place(cluster, 0, 0, 1, 0)
-    assert first_task(cluster.state, 0, PARAMS, new_survey(cluster.state)) == 2  # the second replica does not bring it
+    assert first_task(cluster.state, 0, PARAMS, survey) == 2  # the second replica does not bring it
     place(cluster, 0, 2, 3)
-    assert first_task(cluster.state, 0, PARAMS, new_survey(cluster.state)) == NONE
+    assert first_task(cluster.state, 0, PARAMS, survey) == NONE
 
 
 def test_partitions_follow_by_priority() -> None:
     # Own terms 10 * share, gamma 0: 2 (0.5) before 0 (0.3) before 1 (0.2).
     job = J(compute=(1.0, 1.0, 1.0), edges=((0, 1, 1.0), (1, 2, 1.0)), shares=(0.3, 0.2, 0.5), urgency=10.0)
     cluster = at_first_round(job, gpus=3)
-    survey = new_survey(cluster.state)
-    assert task_order(cluster.state, 0, MLFHParams(gamma=0.0).record(), survey).tolist() == [2, 0, 1]
+    survey = new_survey(cluster.state, PARAMS)
+    put_tasks_in_order(cluster.state, 0, MLFHParams(gamma=0.0).record(), survey)
+    assert survey.partitions.tolist() == [2, 0, 1]
     # Along a chain the children add up: the head of the chain is first.
-    assert task_order(cluster.state, 0, PARAMS, survey).tolist() == [0, 1, 2]
+    put_tasks_in_order(cluster.state, 0, PARAMS, survey)
+    assert survey.partitions.tolist() == [0, 1, 2]
     assert first_task(cluster.state, 0, MLFHParams(gamma=0.0).record(), survey) == 2
 
 
@@ -66,8 +69,9 @@ def test_the_nearest_server_takes_the_parameter_server_and_its_peers_follow() ->
     # the parameter server: distance of server 1 is its utilisation alone (CPU 0.2), that of the others 1 or more.
     cluster = at_first_round(J(cpu=5000), J(ps=True, ps_cpu=2000, gradient=1e8), servers=3)
     place(cluster, 0, 0)
-    order = nearest_servers(cluster.state, 1, PARAMS, new_survey(cluster.state))
-    assert order.tolist() == [1, 2, 0]
+    survey = new_survey(cluster.state, PARAMS)
+    find_nearest_servers(cluster.state, 1, PARAMS, survey)
+    assert survey.nearest.tolist() == [1, 2, 0]
     assert ideal(cluster, 1) == [1, 1]
 
 
@@ -129,7 +133,7 @@ def test_nothing_fits_when_all_replicas_run() -> None:
 
 def test_hosts_from_a_given_server_begin_there() -> None:
     cluster = at_first_round(J(compute=(1.0, 1.0), edges=((0, 1, 1e8),), ps=True, gradient=1e7), servers=3, gpus=2)
-    survey = new_survey(cluster.state)
+    survey = new_survey(cluster.state, PARAMS)
     for server in range(3):
         before = contents(cluster.state)
         assert hosts_from(cluster.state, 0, PARAMS, server, 0.9, survey)
@@ -202,7 +206,7 @@ def test_the_quick_test_never_denies_a_placement_that_exists(seed: int, sharing:
     config = {"servers": 4, "gpus_per_server": 2, "cpu_cores": 8, "memory_gib": 32, "nic_gbit_per_s": 2}
     cluster = SimulatedCluster(workload, config, {"sharing": sharing, "fluctuation": 0.3}, seed)
     assert cluster.advance() == ROUND
-    survey = new_survey(cluster.state)
+    survey = new_survey(cluster.state, PARAMS)
     denied = 0
     for job in rng.permutation(30):
         limit = hosting_limit(cluster.state, job, PARAMS, survey)
