@@ -184,7 +184,7 @@ def next_round(cluster: SimulatedCluster, wake_every: float = np.inf) -> float:
 def contents(state: State) -> dict[str, bytes]:
     """Every byte of every field: "jobs.progress" and so on. Padding between fields, and versions, are left out."""
     found = {}
-    for name, array in state._asdict().items():
+    for name, array in state.values().items():
         if array.dtype.names is None:  # a list of jobs: only the part in use
             found[name] = array[: state.clock[f"num_{name}"][0]].tobytes()
         for field in array.dtype.names or ():

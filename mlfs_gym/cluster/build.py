@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
-from mlfs_gym.cluster.arrays import CLOCK, GPU, JOB, NONE, PENDING, SERVER, Array, State
+from mlfs_gym.cluster.arrays import CLOCK, GPU, NONE, PENDING, SERVER, Array, State
+from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import ClusterConfig, SimulationConfig
-
-STATE_OF_A_JOB = (JOB.names or ())[(JOB.names or ()).index("status") :]
 
 
 def new_state(
@@ -29,38 +30,60 @@ def new_state(
         seed: of demand fluctuation and loss noise.
     """
     jobs, tasks, edges = jobs.copy(), tasks.copy(), edges.copy()
-    _reset_jobs(jobs)
-    _reset_tasks(tasks)
-    servers, gpus = _servers(cluster)
+    _reset(jobs, tasks)
+    servers, gpus = (array.copy() for array in _servers(cluster))
     active, marked, finishing = np.zeros((3, len(jobs)), np.int64)
     clock = _clock(simulation, seed)
     clock["free_gpus"] = len(gpus)
     return State(jobs, tasks, edges, servers, gpus, active, marked, finishing, clock)
 
 
-def _reset_jobs(jobs: Array) -> None:
-    for name in STATE_OF_A_JOB:
-        jobs[name] = 0
-    jobs["status"] = PENDING
-    jobs["heap_position"] = NONE
-    jobs["placed_round"] = -1
-    jobs["iteration_time"] = np.inf
-    jobs["finish_at"] = np.inf
-    jobs["stalled_until"] = -np.inf
-    for name in ("loss", "previous_loss", "first_loss"):
-        jobs[name] = jobs["loss_start"]
-    jobs["first_start"] = np.nan
-    jobs["finish"] = np.nan
+@kernel
+def _reset(jobs: Array, tasks: Array) -> None:
+    """Everything that is not part of a request, as it is before anything has happened."""
+    for job in range(jobs.shape[0]):
+        row = jobs[job]
+        row.status = PENDING
+        row.running_replicas = 0
+        row.spans_servers = 0
+        row.dirty = 0
+        row.heap_position = NONE
+        row.restart_due = 0
+        row.placed_round = -1
+        row.held_gpus = 0
+        row.stall_due = 0.0
+        row.progress = 0.0
+        row.settled_at = 0.0
+        row.iteration_time = np.inf
+        row.stalled_until = -np.inf
+        row.finish_at = np.inf
+        row.bytes_per_iteration = 0.0
+        row.loss = row.loss_start
+        row.previous_loss = row.loss_start
+        row.first_loss = row.loss_start
+        row.accuracy = 0.0
+        row.accuracy_by_deadline = 0.0
+        row.requirement_met = 0
+        row.first_start = np.nan
+        row.finish = np.nan
+        row.waiting_time = 0.0
+        row.attained_service = 0.0
+        row.bytes_sent = 0.0
+        row.preemptions = 0
+        row.migrations = 0
+    for task in range(tasks.shape[0]):
+        placed = tasks[task]
+        placed.server = NONE
+        placed.gpu = NONE
+        placed.next_on_server = NONE
+        placed.previous_on_server = NONE
+        placed.gpu_used = 0
+        placed.cpu_used = 0
+        placed.nic_used = 0
+        placed.moved_at = -np.inf
 
 
-def _reset_tasks(tasks: Array) -> None:
-    for name in ("server", "gpu", "next_on_server", "previous_on_server"):
-        tasks[name] = NONE
-    for name in ("gpu_used", "cpu_used", "nic_used"):
-        tasks[name] = 0
-    tasks["moved_at"] = -np.inf
-
-
+@lru_cache(maxsize=16)
 def _servers(cluster: ClusterConfig) -> tuple[Array, Array]:
     servers = np.zeros(cluster.servers, SERVER)
     servers["first_gpu"] = np.arange(cluster.servers) * cluster.gpus_per_server
@@ -78,9 +101,15 @@ def _servers(cluster: ClusterConfig) -> tuple[Array, Array]:
 
 
 def _clock(simulation: SimulationConfig, seed: int) -> Array:
+    clock = _clock_at_zero(simulation).copy()
+    clock["seed"] = np.uint64(seed)
+    return clock
+
+
+@lru_cache(maxsize=16)
+def _clock_at_zero(simulation: SimulationConfig) -> Array:
     clock = np.zeros(1, CLOCK)
     row = clock[0]
-    row["seed"] = np.uint64(seed)
     row["sharing"] = simulation.sharing
     row["contention"] = simulation.contention
     row["round_seconds"] = simulation.round_seconds

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from mlfs_gym.cluster.addresses import new_table
 from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.cluster.jit import say_if_first_compilation
 from mlfs_gym.config import RewardWeights
 from mlfs_gym.envs.encoder import buffers_over, row_sizes
-from mlfs_gym.envs.episode import ARRAYS, Episode, new_episode, note_episode
+from mlfs_gym.envs.episode import Episode, new_episode
 from mlfs_gym.envs.feature_cache import forget_features
 from mlfs_gym.envs.layout import Layout
 from mlfs_gym.envs.play import BEGIN, DECIDING, REST, RESULT, RULES, SHOW, experts, play_all
@@ -77,8 +77,9 @@ class Batch:
         self.observations = np.zeros((copies, ends[-1]), np.float32)
         self.results = np.zeros(copies, RESULT)
         self._actions = np.full(copies, REST, np.int64)
+        self._buffers = [buffers_over(row, layout) for row in self.observations]
         self._episodes: list[Episode | None] = [None] * copies
-        self._table = new_table(copies, ARRAYS)
+        self._addresses = np.zeros(copies, np.int64)
         self._pool: ThreadPoolExecutor | None = None
 
     def begin(self, clusters: dict[int, SimulatedCluster]) -> None:
@@ -93,7 +94,8 @@ class Batch:
                 self._paper_reward,
                 self._load_control,
                 self.masks[copy],
-                buffers_over(self.observations[copy], self._layout),
+                self._buffers[copy],
+                before=self._episodes[copy],
             )
             self._seat(copy, episode)
         self._tell(dict.fromkeys(clusters, BEGIN))
@@ -114,7 +116,7 @@ class Batch:
     def step_one(self, action: int) -> None:
         """Carry out an action in the only episode."""
         self._actions[0] = action if 0 <= action < self._layout.size else DECIDING
-        play_all(self._table, self._actions, self._params, self._rules, self.results, 0, 1)
+        play_all(self._addresses, self._actions, self._params, self._rules, self.results, 0, 1)
 
     @property
     def result(self) -> tuple[Any, ...]:
@@ -125,7 +127,7 @@ class Batch:
     def experts(self) -> Array:
         """What MLF-H would do now, shape (N,), as actions. Always valid."""
         actions = np.zeros(len(self.clusters), np.int64)
-        experts(self._table, self._params, actions)
+        experts(self._addresses, self._params, actions)
         return actions
 
     def clone(self, copy: int) -> Snapshot:
@@ -162,7 +164,7 @@ class Batch:
 
     def _seat(self, copy: int, episode: Episode) -> None:
         self._episodes[copy] = episode  # keeps its arrays alive
-        note_episode(episode, self._table, copy)
+        self._addresses[copy] = episode.address
 
     def _episode(self, copy: int) -> Episode:
         episode = self._episodes[copy]
@@ -179,25 +181,25 @@ class Batch:
         """One compiled call, or one for each thread."""
         copies = len(self._actions)
         if self._threads == 1:
-            play_all(self._table, self._actions, self._params, self._rules, self.results, 0, copies)
+            play_all(self._addresses, self._actions, self._params, self._rules, self.results, 0, copies)
             return
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads - 1, thread_name_prefix="mlfs-gym")
         bounds = [copies * thread // self._threads for thread in range(self._threads + 1)]
-        arguments = (self._table, self._actions, self._params, self._rules, self.results)
+        arguments = (self._addresses, self._actions, self._params, self._rules, self.results)
         waiting = [self._pool.submit(play_all, *arguments, first, last) for first, last in pairwise(bounds[1:])]
         play_all(*arguments, 0, bounds[1])
         for future in waiting:
             future.result()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": None, "_table": None}
+        return {**self.__dict__, "_pool": None, "_addresses": None, "_buffers": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._table = new_table(len(self._episodes), ARRAYS)
+        # What was a view of the whole has become an array of its own on the way.
+        self._buffers = [buffers_over(row, self._layout) for row in self.observations]
+        self._addresses = np.zeros(len(self._episodes), np.int64)
         for copy, episode in enumerate(self._episodes):
             if episode is not None:
-                # What was a view of the whole has become an array of its own on the way.
-                views = buffers_over(self.observations[copy], self._layout)
-                self._seat(copy, episode._replace(mask=self.masks[copy], observation=views))
+                self._seat(copy, replace(episode, mask=self.masks[copy], observation=self._buffers[copy]))

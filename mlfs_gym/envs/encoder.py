@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Final
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import NONE, Array, State
 from mlfs_gym.cluster.booking import MILLI
+from mlfs_gym.cluster.bundle import F4, Bundle, Of, kinds_of
 from mlfs_gym.cluster.decisions import next_replica, restart_seconds
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.overload import server_overloaded
@@ -38,22 +40,23 @@ FAMILIES = 5
 FIRST_FAMILY = 26  # position of the first model_* feature, see features.JOB
 
 
-class Buffers(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Buffers(Bundle):
     """The parts of an observation, float32, overwritten at each step. Shapes: `features.observation_shapes`."""
 
-    cluster: Array
-    jobs: Array
-    pairs: Array
-    moves: Array
-    move_pairs: Array
-    progress: Array
-    running: Array
+    cluster: Annotated[Array, Of(F4)]
+    jobs: Annotated[Array, Of(F4, 2)]
+    pairs: Annotated[Array, Of(F4, 3)]
+    moves: Annotated[Array, Of(F4, 2)]
+    move_pairs: Annotated[Array, Of(F4, 3)]
+    progress: Annotated[Array, Of(F4)]
+    running: Annotated[Array, Of(F4, 2)]
 
 
 def row_sizes(layout: Layout) -> dict[str, int]:
     """Numbers in each part of an observation, in the order of `Buffers`; 0 for a part that there is not."""
     shapes = observation_shapes(layout)
-    return {name: math.prod(shapes[name]) if name in shapes else 0 for name in Buffers._fields}
+    return {name: math.prod(shapes[name]) if name in shapes else 0 for name in kinds_of(Buffers)}
 
 
 def buffers_over(flat: Array, layout: Layout) -> Buffers:
@@ -142,8 +145,8 @@ def describe_jobs(state: State, cache: FeatureCache) -> None:
         out[23] = _clip(gpu_demand)
         out[24] = _clip(cpu_demand)
         out[25] = _clip(largest_share)
-        if 0 <= row.model < FAMILIES:
-            out[FIRST_FAMILY + row.model] = 1.0
+        for family in range(FAMILIES):
+            out[FIRST_FAMILY + family] = 1.0 if row.model == family else 0.0
 
 
 @kernel

@@ -6,18 +6,21 @@ changes at all.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import Array, State
+from mlfs_gym.cluster.bundle import F4, I8, Bundle, Of
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.envs.features import JOB, SERVER
 
 STALE = -1
 
 
-class FeatureCache(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureCache(Bundle):
     """Rows of jobs and servers, each with the version of what it shows.
 
     Attributes:
@@ -28,11 +31,11 @@ class FeatureCache(NamedTuple):
         now: shape (1,), int64, grows whenever time passes.
     """
 
-    jobs: Array
-    job_versions: Array
-    servers: Array
-    server_versions: Array
-    now: Array
+    jobs: Annotated[Array, Of(F4, 2)]
+    job_versions: Annotated[Array, Of(I8)]
+    servers: Annotated[Array, Of(F4, 2)]
+    server_versions: Annotated[Array, Of(I8)]
+    now: Annotated[Array, Of(I8)]
 
 
 def new_feature_cache(state: State) -> FeatureCache:
@@ -51,4 +54,5 @@ def new_feature_cache(state: State) -> FeatureCache:
 def forget_features(cache: FeatureCache) -> None:
     """All rows are stale; the state has been set back."""
     cache.now[0] += 1
+    cache.job_versions[:] = STALE
     cache.server_versions[:] = STALE

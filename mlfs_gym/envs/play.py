@@ -16,7 +16,7 @@ from mlfs_gym.envs.reward import TERMS, pay
 from mlfs_gym.envs.rounds import pass_time
 from mlfs_gym.envs.window import EXPERT_CANDIDATE, EXPERT_SLOT, begin_looking, fill_mask, look
 from mlfs_gym.schedulers.mlf_h.decide import carry_out_move, next_move
-from mlfs_gym.schedulers.mlf_h.placement import hosting_limit, hosts_from
+from mlfs_gym.schedulers.mlf_h.placement import hosting_limit, hosts_from, put_tasks_in_order
 from mlfs_gym.sim.engine import DONE, LIMIT
 
 DECIDING: Final = -1  # the round goes on
@@ -52,11 +52,13 @@ RESULT: Final = np.dtype(
 
 
 @kernel
-def play_all(table: Array, actions: Array, params: Array, rules: Array, results: Array, first: int, last: int) -> None:
+def play_all(
+    addresses: Array, actions: Array, params: Array, rules: Array, results: Array, first: int, last: int
+) -> None:
     """A step in each of several episodes.
 
     Args:
-        table: shape (N, episode.ARRAYS, addresses.WIDTH), addresses of the episodes.
+        addresses: shape (N,), int64, of the episodes.
         actions: shape (N,), int64: a number of an action, or BEGIN, SHOW or REST. What is not valid ends the round.
         params: shape (1,), dtype `mlf_h.params.PARAMS`.
         rules: shape (1,), dtype `RULES`.
@@ -66,7 +68,7 @@ def play_all(table: Array, actions: Array, params: Array, rules: Array, results:
     """
     for copy in range(first, last):
         if actions[copy] != REST:
-            _step(episode_at(table, copy), actions[copy], params, rules, results[copy])
+            _step(episode_at(addresses[copy]), actions[copy], params, rules, results[copy])
 
 
 @kernel
@@ -171,6 +173,7 @@ def _place(episode: Episode, params: Array, slot: int, candidate: int) -> bool:
         return False
     server = episode.window.servers[slot, candidate]
     limit = hosting_limit(episode.state, job, params, episode.survey)
+    put_tasks_in_order(episode.state, job, params, episode.survey)
     if not hosts_from(episode.state, job, params, server, limit, episode.survey):
         return False
     episode.cache.job_versions[job] = STALE
@@ -189,16 +192,16 @@ def _move(episode: Episode, params: Array, index: int, candidate: int) -> bool:
 
 
 @kernel
-def experts(table: Array, params: Array, actions: Array) -> None:
+def experts(addresses: Array, params: Array, actions: Array) -> None:
     """MLF-H's next decision in each episode, as an action of its window.
 
     Args:
-        table: shape (N, episode.ARRAYS, addresses.WIDTH), addresses of the episodes.
+        addresses: shape (N,), int64, of the episodes.
         params: shape (1,), dtype `mlf_h.params.PARAMS`.
         actions: shape (N,), int64, receives the actions.
     """
     for copy in range(actions.shape[0]):
-        actions[copy] = _expert(episode_at(table, copy), params)
+        actions[copy] = _expert(episode_at(addresses[copy]), params)
 
 
 @kernel

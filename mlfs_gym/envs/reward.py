@@ -30,13 +30,21 @@ class References:
     @classmethod
     def of(cls, state: State) -> References:
         """References of a workload."""
-        jobs = state.jobs
-        run_time = jobs["max_iterations"] * jobs["ideal_iteration_time"]
-        edge_bytes = np.zeros(len(jobs))
-        owner = np.repeat(np.arange(len(jobs)), jobs["num_edges"])
-        np.add.at(edge_bytes, owner, state.edges["bytes"])
-        per_iteration = jobs["replicas"] * (edge_bytes + 2.0 * jobs["gradient_bytes"])
-        return cls(max(1.0, float(run_time.mean())), max(1.0, float((jobs["max_iterations"] * per_iteration).sum())))
+        return cls(*_references(state))
+
+
+@kernel
+def _references(state: State) -> tuple[float, float]:
+    run_time = 0.0
+    traffic = 0.0
+    for job in range(state.jobs.shape[0]):
+        row = state.jobs[job]
+        run_time += row.max_iterations * row.ideal_iteration_time
+        per_iteration = 2.0 * row.gradient_bytes
+        for edge in range(row.first_edge, row.first_edge + row.num_edges):
+            per_iteration += state.edges[edge].bytes
+        traffic += row.max_iterations * row.replicas * per_iteration
+    return max(1.0, run_time / state.jobs.shape[0]), max(1.0, traffic)
 
 
 def objective(state: State, weights: RewardWeights, references: References) -> float:
@@ -87,10 +95,8 @@ def new_account(state: State, weights: RewardWeights, paper: bool) -> Array:
         paper: True for the reward as printed.
     """
     account = np.zeros(1, ACCOUNT)
-    references = References.of(state)
-    account["paper"] = paper
-    account["weights"] = [getattr(weights, name) for name in TERMS]
-    account["jct_s"], account["bytes"] = references.jct_s, references.bytes
+    given = (weights.jct, weights.deadline, weights.guarantee, weights.accuracy, weights.bandwidth)  # as in TERMS
+    account[0] = (paper, given, *_references(state), 0.0, 0.0, 0, 0, 0.0, 0.0)
     return account
 
 

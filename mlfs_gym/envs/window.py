@@ -6,16 +6,24 @@ arrival, and candidate servers in order of their number, so that an index carrie
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Final
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import NONE, RUNNING, Array, State
+from mlfs_gym.cluster.bundle import I1, I8, Bundle, Of
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.sorting import sort_numbers, sort_with
 from mlfs_gym.envs.layout import Layout
 from mlfs_gym.schedulers.mlf_h.migration import move_candidates, move_targets
-from mlfs_gym.schedulers.mlf_h.placement import enough_room, find_nearest_servers, hosting_limit, hosts_from
+from mlfs_gym.schedulers.mlf_h.placement import (
+    enough_room,
+    find_nearest_servers,
+    hosting_limit,
+    hosts_from,
+    put_tasks_in_order,
+)
 from mlfs_gym.schedulers.mlf_h.priority import partition_priorities, waiting_by_priority
 from mlfs_gym.schedulers.mlf_h.survey import Survey
 
@@ -24,7 +32,8 @@ EXPERT_SLOT = 0
 EXPERT_CANDIDATE = 1
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Window(Bundle):
     """What is offered.
 
     Attributes:
@@ -45,21 +54,21 @@ class Window(NamedTuple):
         found_servers: shape (K, 3, C), int64, their candidate servers, whether those are feasible, and their spread.
     """
 
-    slots: Array
-    servers: Array
-    feasible: Array
-    spread: Array
-    moves: Array
-    move_servers: Array
-    running: Array
-    preemptible: Array
-    blocked: Array
-    expert: Array
-    queue: Array
-    queue_length: Array
-    fitting: Array
-    found: Array
-    found_servers: Array
+    slots: Annotated[Array, Of(I8)]
+    servers: Annotated[Array, Of(I8, 2)]
+    feasible: Annotated[Array, Of(I1, 2)]
+    spread: Annotated[Array, Of(I8, 2)]
+    moves: Annotated[Array, Of(I8)]
+    move_servers: Annotated[Array, Of(I8, 2)]
+    running: Annotated[Array, Of(I8)]
+    preemptible: Annotated[Array, Of(I1)]
+    blocked: Annotated[Array, Of(I1)]
+    expert: Annotated[Array, Of(I8)]
+    queue: Annotated[Array, Of(I8)]
+    queue_length: Annotated[Array, Of(I8)]
+    fitting: Annotated[Array, Of(I1)]
+    found: Annotated[Array, Of(I8)]
+    found_servers: Annotated[Array, Of(I8, 3)]
 
 
 def new_window(layout: Layout, jobs: int) -> Window:
@@ -195,6 +204,7 @@ def _feasible_servers(state: State, window: Window, params: Array, job: int, ind
     row = window.found_servers[index]
     candidates = row.shape[1]
     find_nearest_servers(state, job, params, survey)
+    put_tasks_in_order(state, job, params, survey)
     order = survey.nearest
     nearest = NONE
     count = 0

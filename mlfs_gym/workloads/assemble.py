@@ -23,6 +23,7 @@ from mlfs_gym.workloads.profiles import (
     PARAMETER_SERVER_MEMORY_MIB,
 )
 from mlfs_gym.workloads.skips import SkipReport
+from mlfs_gym.workloads.validation import check_times
 from mlfs_gym.workloads.workload import Workload
 
 MIB: Final = 2**20
@@ -151,7 +152,9 @@ def assemble(
     tasks = _tasks(columns, jobs, graphs)
     if len(jobs):
         set_ideal_iteration_times(jobs, tasks, edges)
-    return Workload(jobs, tasks, edges, tuple(job_ids), name, skipped or SkipReport())
+    workload = Workload(jobs, tasks, edges, tuple(job_ids), name, skipped or SkipReport(), sound=True)
+    check_times(workload)
+    return workload
 
 
 class _Graphs:

@@ -21,15 +21,30 @@ def validate(workload: Workload, cluster: ClusterConfig | None = None) -> None:
     Raises:
         WorkloadError: one line that names job, field, what was found and what is expected.
     """
-    _check_shapes(workload)
+    if not workload.sound:
+        _check_shapes(workload)
     if len(workload.jobs) == 0:
         return
-    _check_jobs(workload)
-    _check_layout(workload)
-    _check_edges(workload)
-    _check_tasks(workload)
-    if cluster is not None:
+    if not workload.sound:
+        _check_jobs(workload)
+        _check_layout(workload)
+        _check_edges(workload)
+        _check_tasks(workload)
+    if cluster is not None and not _surely_fits(workload, cluster):
         _check_fit(workload, cluster)
+
+
+def check_times(workload: Workload) -> None:
+    """Check that the clock can tell the times of a workload apart.
+
+    Raises:
+        WorkloadError: a job comes too late, or runs too long.
+    """
+    jobs = workload.jobs
+    arrival, run_time = jobs["arrival"], jobs["ideal_iteration_time"] * jobs["max_iterations"]
+    _require(arrival <= _LARGEST_TIME, workload, None, "arrival", arrival, f"at most {_LARGEST_TIME:g} s")
+    expected = f"a run time above 0, at most {_LARGEST_TIME:g} s"
+    _require((run_time > 0) & (run_time <= _LARGEST_TIME), workload, None, "ideal_iteration_time", run_time, expected)
 
 
 def _require(good: Array, workload: Workload, owner: Array | None, field: str, found: Array, expected: str) -> None:
@@ -156,6 +171,20 @@ def _check_tasks(workload: Workload) -> None:
         _require(good, workload, owner, f"task.{field}", tasks[field], expected)
     shares = np.bincount(owner, tasks["parameter_share"], len(jobs)) / jobs["replicas"]
     _require(np.abs(shares - 1.0) < 1e-6, workload, None, "task.parameter_share", shares, "a sum of 1 in each replica")
+
+
+def _surely_fits(workload: Workload, cluster: ClusterConfig) -> bool:
+    """A quick look: would all jobs fit if each were as large in everything as the largest of them?"""
+    jobs, tasks = workload.jobs, workload.tasks
+    memory = int(tasks["memory"].max())
+    per_server = min(cluster.gpus_per_server, int(cluster.memory_gib * 1024) // max(1, memory))
+    return bool(
+        jobs["num_gpus"].max() <= cluster.total_gpus
+        and jobs["partitions"].max() + 1 <= per_server * cluster.servers
+        and memory <= cluster.memory_gib * 1024
+        and tasks["gpu_memory"].max() <= cluster.gpu_memory_gib * 1024
+        and tasks["cpu_demand"].max() <= cluster.cpu_cores * 1000
+    )
 
 
 def _check_fit(workload: Workload, cluster: ClusterConfig) -> None:

@@ -23,6 +23,8 @@ class Workload:
         job_ids: the jobs' names, unique.
         name: of the workload, for reports.
         skipped: what the source held beside these jobs.
+        sound: True if it was made by `assemble`, whose workloads fulfil all that `validate` asks of a workload by
+            itself.
     """
 
     jobs: Array
@@ -31,6 +33,7 @@ class Workload:
     job_ids: tuple[str, ...]
     name: str
     skipped: SkipReport = field(default_factory=SkipReport)
+    sound: bool = False
 
     def __len__(self) -> int:
         return len(self.jobs)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Final
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import STOP_FIXED, STOP_OPTIMAL, STOP_REQUIRED_ACCURACY, Array, State
+from mlfs_gym.cluster.bundle import Bundle, Of
 from mlfs_gym.cluster.decisions import is_active, stop_job
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.schedulers.mlf_c.overload_degree import cluster_overload_degree
-from mlfs_gym.schedulers.mlf_c.params import MLFCParams
-from mlfs_gym.schedulers.opt_stop.compiled import new_stopping, observe
+from mlfs_gym.schedulers.mlf_c.params import PARAMS, MLFCParams
+from mlfs_gym.schedulers.opt_stop.compiled import STOPPING, new_stopping, observe
 from mlfs_gym.schedulers.opt_stop.decision import Reason
 from mlfs_gym.sim.progress import REQUIREMENT_TOLERANCE
 from mlfs_gym.sim.reports import report
@@ -42,7 +44,8 @@ LAST_ITERATION: Final = int(Reason.LAST_ITERATION)
 MEMORY: Final = np.dtype([("left_waiting", np.int32), ("overloaded", np.int32)], align=True)
 
 
-class LoadControl(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class LoadControl(Bundle):
     """What MLF-C knows.
 
     Attributes:
@@ -53,19 +56,10 @@ class LoadControl(NamedTuple):
             overloaded at the last look.
     """
 
-    params: Array
-    stopping: Array
-    learnt: Array
-    memory: Array
-
-    def copy(self) -> LoadControl:
-        """An independent copy."""
-        return LoadControl(*(array.copy() for array in self))
-
-    def restore(self, saved: LoadControl) -> None:
-        """Take over the values of a copy made by `copy`, in place."""
-        for mine, theirs in zip(self, saved, strict=True):
-            mine[...] = theirs
+    params: Annotated[Array, Of(PARAMS)]
+    stopping: Annotated[Array, Of(STOPPING)]
+    learnt: Annotated[Array, Of(LEARNT)]
+    memory: Annotated[Array, Of(MEMORY)]
 
 
 def new_control(jobs: Array, params: MLFCParams) -> LoadControl:

@@ -45,6 +45,9 @@ def put_tasks_in_order(state: State, job: int, params: Array, survey: Survey) ->
         survey: of this cluster; the first P of its `partitions` receive them.
     """
     count = state.jobs[job].partitions
+    if count == 1:
+        survey.partitions[0] = 0
+        return
     partition_priorities(state, job, params, survey.priorities)
     for partition in range(count):
         survey.priorities[partition] = -survey.priorities[partition]
@@ -168,9 +171,9 @@ def _hosts_below(state: State, job: int, params: Array, limit: float, survey: Su
     if next_replica(state, job) == NONE or not enough_room(state, job, limit):
         return False
     find_nearest_servers(state, job, params, survey)
+    put_tasks_in_order(state, job, params, survey)
     for index in range(survey.nearest.shape[0]):
-        server = survey.nearest[index]
-        if hosts_from(state, job, params, server, limit, survey):
+        if hosts_from(state, job, params, survey.nearest[index], limit, survey):
             return True
     return False
 
@@ -185,7 +188,8 @@ def hosts_from(state: State, job: int, params: Array, server: int, limit: float,
         params: shape (1,), dtype `PARAMS`.
         server: the server of the first task.
         limit: see `hosting_limit`.
-        survey: of this cluster; its `hosts` receive the GPUs, then the parameter server's server.
+        survey: of this cluster, with the job's tasks in order; its `hosts` receive the GPUs, then the parameter
+            server's server.
     """
     row = state.jobs[job]
     replica = next_replica(state, job)
@@ -196,7 +200,6 @@ def hosts_from(state: State, job: int, params: Array, server: int, limit: float,
         remote = _is_remote(_home(state, job, survey.planned), server)
         survey.hosts[0] = may_host(state, first, server, limit, remote)
         return bool(survey.hosts[0] != NONE)
-    put_tasks_in_order(state, job, params, survey)
     fits = True
     placed = 0
     if with_server:

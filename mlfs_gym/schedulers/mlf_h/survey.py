@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import Array, State
+from mlfs_gym.cluster.bundle import B1, F8, I8, Bundle, Of
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.overload import server_overloaded
@@ -15,7 +17,8 @@ from mlfs_gym.schedulers.mlf_h.utilisation import RESOURCES, utilisation
 UNKNOWN = -1
 
 
-class Survey(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey(Bundle):
     """The servers as MLF-H last saw them, and arrays to plan with. Made for one state and one set of parameters.
 
     Attributes:
@@ -40,25 +43,25 @@ class Survey(NamedTuple):
         targets: shape (S,), int64, servers that may take one.
     """
 
-    use: Array
-    overloaded: Array
-    versions: Array
-    order: Array
-    order_known: Array
-    nearest: Array
-    volumes: Array
-    distances: Array
-    planned: Array
-    partitions: Array
-    priorities: Array
-    hosts: Array
-    jobs: Array
-    job_keys: Array
-    tasks: Array
-    task_keys: Array
-    ranked: Array
-    movers: Array
-    targets: Array
+    use: Annotated[Array, Of(F8, 2)]
+    overloaded: Annotated[Array, Of(B1)]
+    versions: Annotated[Array, Of(I8)]
+    order: Annotated[Array, Of(I8)]
+    order_known: Annotated[Array, Of(B1)]
+    nearest: Annotated[Array, Of(I8)]
+    volumes: Annotated[Array, Of(F8)]
+    distances: Annotated[Array, Of(F8)]
+    planned: Annotated[Array, Of(I8)]
+    partitions: Annotated[Array, Of(I8)]
+    priorities: Annotated[Array, Of(F8)]
+    hosts: Annotated[Array, Of(I8)]
+    jobs: Annotated[Array, Of(I8)]
+    job_keys: Annotated[Array, Of(F8)]
+    tasks: Annotated[Array, Of(I8)]
+    task_keys: Annotated[Array, Of(F8)]
+    ranked: Annotated[Array, Of(I8, 2)]
+    movers: Annotated[Array, Of(I8)]
+    targets: Annotated[Array, Of(I8)]
 
 
 def new_survey(state: State, params: Array) -> Survey:

@@ -134,6 +134,7 @@ def test_nothing_fits_when_all_replicas_run() -> None:
 def test_hosts_from_a_given_server_begin_there() -> None:
     cluster = at_first_round(J(compute=(1.0, 1.0), edges=((0, 1, 1e8),), ps=True, gradient=1e7), servers=3, gpus=2)
     survey = new_survey(cluster.state, PARAMS)
+    put_tasks_in_order(cluster.state, 0, PARAMS, survey)
     for server in range(3):
         before = contents(cluster.state)
         assert hosts_from(cluster.state, 0, PARAMS, server, 0.9, survey)
@@ -211,6 +212,7 @@ def test_the_quick_test_never_denies_a_placement_that_exists(seed: int, sharing:
     for job in rng.permutation(30):
         limit = hosting_limit(cluster.state, job, PARAMS, survey)
         room = enough_room(cluster.state, job, limit)
+        put_tasks_in_order(cluster.state, job, PARAMS, survey)
         possible = [hosts_from(cluster.state, job, PARAMS, server, limit, survey) for server in range(4)]
         assert room or not any(possible)
         denied += not room
