@@ -6,6 +6,7 @@ import gymnasium
 
 # A string, so that `import mlfs_gym` loads no simulator and compiles nothing.
 _ENTRY_POINT = "mlfs_gym.envs.job_scheduling:JobSchedulingEnv"
+_VECTOR_ENTRY_POINT = "mlfs_gym.envs.vector:VectorJobSchedulingEnv"
 
 PRESETS = {
     "mlfs_gym/JobScheduling-v0": "small",
@@ -18,4 +19,9 @@ def register_environments() -> None:
     """Make the ids known to `gymnasium.make`. Calling it again changes nothing."""
     for env_id, preset in PRESETS.items():
         if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, entry_point=_ENTRY_POINT, kwargs={"preset": preset})
+            gymnasium.register(
+                env_id,
+                entry_point=_ENTRY_POINT,
+                vector_entry_point=_VECTOR_ENTRY_POINT,
+                kwargs={"preset": preset},
+            )

@@ -120,5 +120,6 @@ def _stacked(observations: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
 
 
 def _row(name: str, seed: int, env: JobSchedulingEnv, state: Any) -> dict[str, Any]:
-    found = objective(state, env.reward_weights, References.of(state))
-    return {"name": name, "seed": seed, "return": found, **metrics(state)}
+    found = metrics(state)
+    blended = objective(found, env.reward_weights, References.of(state))
+    return {"name": name, "seed": seed, "return": blended, **found}

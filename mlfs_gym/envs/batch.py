@@ -18,7 +18,7 @@ from mlfs_gym.envs.feature_cache import forget_features
 from mlfs_gym.envs.layout import Layout
 from mlfs_gym.envs.play import BEGIN, DECIDING, REST, RESULT, RULES, SHOW, experts, play_all
 from mlfs_gym.envs.snapshot import Snapshot
-from mlfs_gym.envs.window import begin_looking
+from mlfs_gym.envs.window import Window, begin_looking
 from mlfs_gym.schedulers.mlf_c.params import MLFCParams
 from mlfs_gym.schedulers.mlf_h.survey import forget
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
@@ -44,6 +44,7 @@ class Batch:
         masks: shape (N, A), bool, valid actions.
         observations: shape (N, size), float32, the parts of the observations one after another.
         parts: where each part lies in a row of `observations`.
+        views: each part of all observations, shape (N, its size).
         results: shape (N,), dtype `play.RESULT`, of the last step.
     """
 
@@ -77,13 +78,26 @@ class Batch:
         self.observations = np.zeros((copies, ends[-1]), np.float32)
         self.results = np.zeros(copies, RESULT)
         self._actions = np.full(copies, REST, np.int64)
-        self._buffers = [buffers_over(row, layout) for row in self.observations]
+        self._cut_out_views()
         self._episodes: list[Episode | None] = [None] * copies
         self._addresses = np.zeros(copies, np.int64)
         self._pool: ThreadPoolExecutor | None = None
 
     def begin(self, clusters: dict[int, SimulatedCluster]) -> None:
-        """Begin new episodes on fresh clusters, each in its own place, up to their first decision."""
+        """Begin new episodes on fresh clusters, each in its own place, up to their first decision.
+
+        Where forced actions are skipped, an episode without any choice begins at its first decision all the same.
+        """
+        self._begin(clusters)
+        if self._rules["skip_forced"][0]:
+            results = self.results
+            whole = [copy for copy in clusters if results["terminated"][copy] or results["truncated"][copy]]
+            if whole:
+                self._rules["skip_forced"] = 0
+                self._begin({copy: clusters[copy].again() for copy in whole})
+                self._rules["skip_forced"] = 1
+
+    def _begin(self, clusters: dict[int, SimulatedCluster]) -> None:
         for copy, cluster in clusters.items():
             self.clusters[copy] = cluster
             episode = new_episode(
@@ -130,6 +144,10 @@ class Batch:
         experts(self._addresses, self._params, actions)
         return actions
 
+    def window(self, copy: int) -> Window:
+        """What an episode offers."""
+        return self._episode(copy).window
+
     def clone(self, copy: int) -> Snapshot:
         """This point of an episode."""
         episode = self._episode(copy)
@@ -162,6 +180,10 @@ class Batch:
             self._pool.shutdown()
             self._pool = None
 
+    def _cut_out_views(self) -> None:
+        self._buffers = [buffers_over(row, self._layout) for row in self.observations]
+        self.views = {name: self.observations[:, part] for name, part in self.parts.items()}
+
     def _seat(self, copy: int, episode: Episode) -> None:
         self._episodes[copy] = episode  # keeps its arrays alive
         self._addresses[copy] = episode.address
@@ -193,12 +215,11 @@ class Batch:
             future.result()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": None, "_addresses": None, "_buffers": None}
+        return {**self.__dict__, "_pool": None, "_addresses": None, "_buffers": None, "views": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        # What was a view of the whole has become an array of its own on the way.
-        self._buffers = [buffers_over(row, self._layout) for row in self.observations]
+        self._cut_out_views()  # what was a view of the whole has become an array of its own on the way
         self._addresses = np.zeros(len(self._episodes), np.int64)
         for copy, episode in enumerate(self._episodes):
             if episode is not None:

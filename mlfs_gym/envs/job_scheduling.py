@@ -20,6 +20,7 @@ from mlfs_gym.envs.presets import HIGHEST_SEED, Preset, WorkloadSource, preset_n
 from mlfs_gym.envs.rendering import EpisodeRenderer, available_modes, check_mode
 from mlfs_gym.envs.reward import TERMS, References, objective
 from mlfs_gym.envs.snapshot import Snapshot
+from mlfs_gym.envs.window import Window
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.report.metrics import metrics
 from mlfs_gym.schedulers.mlf_c.params import MLFCParams
@@ -233,7 +234,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
         info["invalid_action"] = invalid == 1
         if terminated or truncated:
             info["metrics"] = metrics(state)
-            info["objective"] = objective(state, self.reward_weights, References.of(state))
+            info["objective"] = objective(info["metrics"], self.reward_weights, References.of(state))
         if self._renderer is not None and reason != DECIDING:
             self._renderer.record(state)
         if self.render_mode == "human":
@@ -264,6 +265,11 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
             raise gym.error.ResetNeeded("Call reset() before using the cluster")
         return cluster
 
+    @property
+    def window(self) -> Window:
+        """What the numbers of the actions stand for now: jobs of the slots, candidate servers, tasks that may move."""
+        return self._batch.window(0)
+
     def action_masks(self) -> Array:
         """Which actions are valid now, shape (A,), bool. The name is what sb3-contrib looks for."""
         return self._batch.masks[0].copy()
@@ -274,13 +280,7 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
 
     def fresh_cluster(self) -> SimulatedCluster:
         """This episode's cluster at time 0, to play the same episode with a scheduler."""
-        cluster = self.cluster
-        return SimulatedCluster(
-            cluster.workload,
-            self.cluster_config,
-            self.simulation_config,
-            seed=int(cluster.state.clock["seed"][0]),
-        )
+        return self.cluster.again()
 
     def clone_state(self) -> Snapshot:
         """This point of the episode, to come back to with `restore_state`; for planning."""

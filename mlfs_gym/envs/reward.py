@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,6 @@ import numpy as np
 from mlfs_gym.cluster.arrays import Array, State
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.config import RewardWeights
-from mlfs_gym.report.metrics import metrics
 
 TERMS: Final = ("jct", "deadline", "guarantee", "accuracy", "bandwidth")
 
@@ -47,7 +47,7 @@ def _references(state: State) -> tuple[float, float]:
     return max(1.0, run_time / state.jobs.shape[0]), max(1.0, traffic)
 
 
-def objective(state: State, weights: RewardWeights, references: References) -> float:
+def objective(found: Mapping[str, float], weights: RewardWeights, references: References) -> float:
     """The blended objective of a run so far.
 
     It is::
@@ -56,8 +56,12 @@ def objective(state: State, weights: RewardWeights, references: References) -> f
         + b5 * average accuracy - b3 * bytes / B_ref
 
     (Eq. 1 with the reciprocals of JCT and traffic replaced by costs, so that it splits into a sum over time.)
+
+    Args:
+        found: the run's metrics, see `mlfs_gym.report.metrics.metrics`.
+        weights: of the terms.
+        references: of the workload.
     """
-    found = metrics(state)
     return (
         -weights.jct * found["average_jct_s"] / references.jct_s
         + weights.deadline * found["deadline_ratio"]

@@ -51,6 +51,11 @@ class SimulatedCluster(Cluster):
         )
         self._scratch = np.zeros(max(1, int(self.jobs["partitions"].max(initial=1))))
 
+    def again(self) -> SimulatedCluster:
+        """This cluster at time 0, with the same workload and seed."""
+        seed = int(self.state.clock["seed"][0])
+        return SimulatedCluster(self.workload, self.cluster_config, self.simulation_config, seed)
+
     def advance(self, wake_every_seconds: float = np.inf, one_event: bool = False) -> int:
         """Let time pass until the next round or the end; see `mlfs_gym.sim.engine.advance`."""
         return int(advance(self.state, self._scratch, wake_every_seconds, one_event))

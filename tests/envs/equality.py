@@ -20,6 +20,9 @@ def assert_same(left: Any, right: Any) -> None:
             assert_same(one, other)
     elif isinstance(left, np.ndarray):
         assert left.dtype == right.dtype
+        if left.dtype == object:
+            assert_same(left.tolist(), right.tolist())
+            return
         assert left.tobytes() == right.tobytes()
     else:
         assert left == right

@@ -106,7 +106,7 @@ def test_a_job_is_not_preempted_in_the_round_that_placed_it() -> None:
     for _ in range(400):
         action = random_valid(env, info, rng)
         kind, index = layout.decode(action).kind, layout.decode(action).index
-        window = env.unwrapped._window
+        window = env.unwrapped.window
         if kind == "place":
             placed_now.add(int(window.slots[index]))
         if kind == "preempt":
