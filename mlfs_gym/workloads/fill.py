@@ -14,8 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from mlfs_gym.cluster.arrays import Array
 from mlfs_gym.config import Settings
-from mlfs_gym.workloads.assemble import JobColumns
 from mlfs_gym.workloads.draws import by_weight
+from mlfs_gym.workloads.job_columns import JobColumns
 from mlfs_gym.workloads.profiles import FAMILIES
 
 Parallelism = Literal["ml", "gang"]
@@ -122,7 +122,7 @@ def fill(
     else:
         partitions = np.asarray(num_gpus, np.int64)
         iterations = np.full(jobs, GANG_ITERATIONS)
-    replicas = num_gpus // partitions
+    replicas = np.asarray(num_gpus, np.int64) // partitions
     slack = rng.uniform(*mix.deadline_hours, jobs) * 3600.0
     option = rng.integers(0, 3, jobs)
     overfits = rng.random(jobs) < mix.overfit_share
@@ -130,9 +130,9 @@ def fill(
     exchanges = np.maximum(1.0, np.rint(run_time / iterations / mix.exchange_seconds))
     link = rng.uniform(*mix.link_megabytes, jobs) * 1e6 * exchanges
     return JobColumns(
-        arrival=arrival,
-        run_time=run_time,
-        family=family,
+        arrival=np.ascontiguousarray(arrival, np.float64),
+        run_time=np.ascontiguousarray(run_time, np.float64),
+        family=np.ascontiguousarray(family, np.int64),
         replicas=replicas,
         partitions=partitions,
         parameter_server=(served & (replicas > 1)).astype(np.int64),

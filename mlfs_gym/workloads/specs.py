@@ -11,8 +11,8 @@ from pydantic import Field
 from mlfs_gym.cluster.arrays import EDGE, JOB, NONE, TASK, Array
 from mlfs_gym.config import Settings
 from mlfs_gym.errors import WorkloadError
-from mlfs_gym.workloads.assemble import nic_demand, set_ideal_iteration_times
 from mlfs_gym.workloads.profiles import FAMILY_NAMES, PARAMETER_SERVER_CPU_MILLI, PARAMETER_SERVER_MEMORY_MIB
+from mlfs_gym.workloads.rows import nic_demand, set_ideal_iteration_times
 from mlfs_gym.workloads.validation import validate
 from mlfs_gym.workloads.workload import Workload
 
@@ -212,4 +212,5 @@ def _set_nic_demand(jobs: Array, tasks: Array, edges: Array) -> None:
         traffic[workers] = np.tile(touching, row["replicas"]) + exchanged * tasks["parameter_share"][workers]
         if row["parameter_server"]:
             traffic[first + row["num_tasks"] - 1] = exchanged * row["replicas"]
-    tasks["nic_demand"] = nic_demand(traffic, jobs["ideal_iteration_time"][tasks["job"]])
+    iteration_time = jobs["ideal_iteration_time"][tasks["job"]]
+    tasks["nic_demand"] = [nic_demand(*pair) for pair in zip(traffic.tolist(), iteration_time.tolist(), strict=True)]

@@ -7,8 +7,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from mlfs_gym.workloads.assemble import JobColumns
 from mlfs_gym.workloads.fill import JobMix, Parallelism, fill
+from mlfs_gym.workloads.job_columns import JobColumns
 
 
 def filled(share: list[int] | None, parallelism: Parallelism) -> JobColumns:
