@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from mlfs_gym.errors import SettingsError
 
@@ -57,11 +59,21 @@ def _fields_around(settings: type[BaseModel], path: tuple[int | str, ...]) -> li
     return list(settings.model_fields)
 
 
-class ClusterConfig(Settings):
-    """A cluster of equal servers."""
+class ServerGroup(Settings):
+    """Servers with the same number of GPUs."""
 
-    servers: int = Field(default=5, ge=1, le=100_000, description="number of servers")
-    gpus_per_server: int = Field(default=4, ge=1, le=64, description="GPUs in each server")
+    servers: int = Field(ge=1, le=100_000, description="number of servers")
+    gpus_per_server: int = Field(ge=1, le=64, description="GPUs in each server")
+
+
+class ClusterConfig(Settings):
+    """A cluster of servers that are equal but for the number of their GPUs."""
+
+    servers: int = Field(default=5, ge=1, le=100_000, description="number of servers, but for smaller ones")
+    gpus_per_server: int = Field(default=4, ge=1, le=64, description="GPUs in each of them")
+    smaller_servers: tuple[ServerGroup, ...] = Field(
+        default=(), description="groups of further servers with fewer GPUs, in falling order of GPUs"
+    )
     gpu_memory_gib: float = Field(default=16.0, gt=0, le=4096, description="memory of one GPU (V100: 16 GiB)")
     gpu_speed: float = Field(default=1.0, gt=0, le=1000, description="compute relative to the profiles' V100")
     cpu_cores: float = Field(default=32.0, gt=0, le=100_000, description="CPU cores of a server (p3.8xlarge: 32)")
@@ -70,10 +82,34 @@ class ClusterConfig(Settings):
         default=10.0, gt=0, le=1e6, description="network bandwidth of a server (p3.8xlarge: 10 Gbit/s)"
     )
 
+    @field_validator("smaller_servers")
+    @classmethod
+    def _check_order(cls, groups: tuple[ServerGroup, ...], info: ValidationInfo) -> tuple[ServerGroup, ...]:
+        sizes = [info.data.get("gpus_per_server", 64), *(group.gpus_per_server for group in groups)]
+        if any(size >= before for before, size in pairwise(sizes)):
+            raise PydanticCustomError("order", "fewer GPUs in each group of servers than in the one before")
+        return groups
+
+    @property
+    def server_sizes(self) -> tuple[int, ...]:
+        """GPUs of each server, the largest first."""
+        groups = ((self.servers, self.gpus_per_server), *((g.servers, g.gpus_per_server) for g in self.smaller_servers))
+        return tuple(size for servers, size in groups for _ in range(servers))
+
+    @property
+    def total_servers(self) -> int:
+        """Servers of the whole cluster."""
+        return self.servers + sum(group.servers for group in self.smaller_servers)
+
     @property
     def total_gpus(self) -> int:
         """GPUs in the whole cluster."""
-        return self.servers * self.gpus_per_server
+        smaller = sum(group.servers * group.gpus_per_server for group in self.smaller_servers)
+        return self.servers * self.gpus_per_server + smaller
+
+    def __str__(self) -> str:
+        groups = [(self.servers, self.gpus_per_server), *((g.servers, g.gpus_per_server) for g in self.smaller_servers)]
+        return " + ".join(f"{servers} x {gpus} GPUs" for servers, gpus in groups)
 
 
 class SimulationConfig(Settings):

@@ -11,6 +11,7 @@ _VECTOR_ENTRY_POINT = "mlfs_gym.envs.vector:VectorJobSchedulingEnv"
 PRESETS = {
     "mlfs_gym/JobScheduling-v0": "small",
     "mlfs_gym/Testbed-v0": "testbed",
+    "mlfs_gym/Philly-v0": "philly",
 }
 """Each environment id with the preset of its cluster and workload."""
 

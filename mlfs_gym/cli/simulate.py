@@ -136,7 +136,7 @@ def _print_table(result: Result, seed: int, jobs_csv: Path | None) -> None:
     arrival = f"load {load:.2f}" if math.isfinite(load) else "all at once"
     console.print(f"[bold]{result.scheduler}[/bold] on [bold]{simulated.workload.name}[/bold], seed {seed}")
     console.print(f"Jobs     {len(simulated.workload):,}, {arrival}")
-    console.print(f"Cluster  {config.servers} x {config.gpus_per_server} GPUs")
+    console.print(f"Cluster  {config}")
     console.print(f"GPUs     [bold]{_gpus(result)}[/bold]")
     for line in simulated.workload.skipped.lines():
         console.print(line, style="yellow", markup=False)

@@ -24,9 +24,10 @@ TRACE_CLUSTER = ClusterConfig(servers=64, gpus_per_server=8)
 
 
 def cluster_of(default: ClusterConfig, servers: int | None, gpus_per_server: int | None) -> ClusterConfig:
-    """The default cluster with the user's changes."""
+    """The default cluster with the user's changes; with any, all servers are equal."""
     changes = {"servers": servers, "gpus_per_server": gpus_per_server}
-    return ClusterConfig.parse(default, **{name: value for name, value in changes.items() if value is not None})
+    given = {name: value for name, value in changes.items() if value is not None}
+    return ClusterConfig.parse(default, **given, **({"smaller_servers": ()} if given else {}))
 
 
 def simulation_of(workload: str, sharing: bool | None, contention: bool) -> SimulationConfig:

@@ -175,6 +175,8 @@ CLOCK: Final = np.dtype(
         ("restart_larger", np.float64),  # s, more
         ("overload_threshold", np.float64),  # utilisation above which a server counts as overloaded
         ("time_limit", np.float64),  # s
+        ("largest_server", np.int64),  # GPUs
+        ("largest_memory", np.int64),  # MiB of a server
         # --- the state --------------------------------------------------------------------------
         ("time", np.float64),  # s
         ("period", np.int64),  # number of the demand period
@@ -187,7 +189,7 @@ CLOCK: Final = np.dtype(
         ("num_finishing", np.int64),  # length of `finishing`
         ("num_running", np.int64),  # jobs with a running replica
         ("free_gpus", np.int64),  # GPUs without a task
-        ("num_waiting", np.int64),  # active jobs with a replica that does not run
+        ("num_waiting", np.int64),  # active jobs with a replica that does not run, length of `waiting`
         ("num_done", np.int64),
         ("jct_integral", np.float64),  # s, sum of min(finish, now) - arrival over arrived jobs
         ("deadlines_met", np.int64),
@@ -214,6 +216,8 @@ class State(Bundle):
         gpus: shape (G,), dtype `GPU`, grouped by server.
         active: shape (J,), int64; the first ``clock["num_active"]`` entries are the jobs that have
             arrived and not ended, in order of arrival.
+        waiting: shape (J,), int64; the first ``clock["num_waiting"]`` entries are the active jobs with a replica that
+            does not run, in order of arrival.
         marked: shape (J,), int64; the first ``clock["num_marked"]`` entries are the jobs that have been marked
             ``dirty`` since the last refresh, each once; some may have ended since.
         finishing: shape (J,), int64; the first ``clock["num_finishing"]`` entries are the jobs with a finite
@@ -227,6 +231,7 @@ class State(Bundle):
     servers: Annotated[Array, Of(SERVER)]
     gpus: Annotated[Array, Of(GPU)]
     active: Annotated[Array, Of(I8)]
+    waiting: Annotated[Array, Of(I8)]
     marked: Annotated[Array, Of(I8)]
     finishing: Annotated[Array, Of(I8)]
     clock: Annotated[Array, Of(CLOCK)]

@@ -32,10 +32,11 @@ def new_state(
     jobs, tasks, edges = jobs.copy(), tasks.copy(), edges.copy()
     _reset(jobs, tasks)
     servers, gpus = (array.copy() for array in _servers(cluster))
-    active, marked, finishing = np.zeros((3, len(jobs)), np.int64)
+    active, waiting, marked, finishing = np.zeros((4, len(jobs)), np.int64)
     clock = _clock(simulation, seed)
     clock["free_gpus"] = len(gpus)
-    return State(jobs, tasks, edges, servers, gpus, active, marked, finishing, clock)
+    clock["largest_server"], clock["largest_memory"] = servers["num_gpus"].max(), servers["memory"].max()
+    return State(jobs, tasks, edges, servers, gpus, active, waiting, marked, finishing, clock)
 
 
 @kernel
@@ -85,16 +86,16 @@ def _reset(jobs: Array, tasks: Array) -> None:
 
 @lru_cache(maxsize=16)
 def _servers(cluster: ClusterConfig) -> tuple[Array, Array]:
-    servers = np.zeros(cluster.servers, SERVER)
-    servers["first_gpu"] = np.arange(cluster.servers) * cluster.gpus_per_server
-    servers["num_gpus"] = cluster.gpus_per_server
+    servers = np.zeros(cluster.total_servers, SERVER)
+    servers["num_gpus"] = cluster.server_sizes
+    servers["first_gpu"] = np.cumsum(servers["num_gpus"]) - servers["num_gpus"]
     servers["cpu"] = round(cluster.cpu_cores * 1000)
     servers["memory"] = round(cluster.memory_gib * 1024)
     servers["nic"] = round(cluster.nic_gbit_per_s * 1e9 / 8)
     servers["first_task"] = NONE
     servers["free_gpus"] = servers["num_gpus"]
     gpus = np.zeros(cluster.total_gpus, GPU)
-    gpus["server"] = np.repeat(np.arange(cluster.servers), cluster.gpus_per_server)
+    gpus["server"] = np.repeat(np.arange(len(servers)), servers["num_gpus"])
     gpus["memory"] = round(cluster.gpu_memory_gib * 1024)
     gpus["speed"] = cluster.gpu_speed
     return servers, gpus

@@ -64,8 +64,8 @@ class Cluster(ABC):
 
     def waiting_jobs(self) -> list[int]:
         """Active jobs with a replica that does not run, in order of arrival."""
-        jobs = self.state.jobs
-        return [job for job in self.active_jobs() if jobs["running_replicas"][job] < jobs["replicas"][job]]
+        waiting: list[int] = self.state.waiting[: self.state.clock["num_waiting"][0]].tolist()
+        return waiting
 
     def running_jobs(self) -> list[int]:
         """Jobs with at least one running replica, in order of arrival."""

@@ -35,6 +35,8 @@ def _usable_gpus(state: State, task: int, server: int, empty_only: bool) -> int:
     host = state.servers[server]
     row = state.tasks[task]
     count = 0
+    if host.free_gpus == 0 and (empty_only or state.clock[0].sharing == 0):
+        return 0
     for gpu in range(host.first_gpu, host.first_gpu + host.num_gpus):
         if gpu_takes(state, task, gpu) and not (empty_only and state.gpus[gpu].num_tasks > 0):
             count += 1
@@ -105,6 +107,8 @@ def consolidated_hosts(state: State, job: int, hosts: Array) -> bool:
     if replica == NONE:
         return False
     row = state.jobs[job]
+    if state.clock[0].sharing == 0 and state.clock[0].free_gpus < row.partitions:
+        return False
     first = row.first_task + replica * row.partitions
     if _memory_forces_a_spread(state, first, row.partitions):
         found = _spread(state, first, row.partitions, hosts)
@@ -125,7 +129,7 @@ def _consolidate(state: State, first: int, wanted: int, empty_only: bool, hosts:
 
     With `empty_only`, from empty GPUs alone.
     """
-    largest = _largest_server(state)
+    largest = state.clock[0].largest_server
     given = 0
     if wanted > largest:
         for server in range(state.servers.shape[0]):
@@ -165,10 +169,8 @@ def _spread(state: State, first: int, wanted: int, hosts: Array) -> bool:
 @kernel
 def _memory_forces_a_spread(state: State, first: int, wanted: int) -> bool:
     """True if even empty servers would need more of them for host memory than for GPUs."""
-    largest = _largest_server(state)
-    memory = 0
-    for server in range(state.servers.shape[0]):
-        memory = max(memory, state.servers[server].memory)
+    largest = state.clock[0].largest_server
+    memory = state.clock[0].largest_memory
     filled = 0
     on_server = 0
     servers = 1
@@ -181,14 +183,6 @@ def _memory_forces_a_spread(state: State, first: int, wanted: int) -> bool:
         filled += needed
         on_server += 1
     return servers > (wanted + largest - 1) // largest
-
-
-@kernel
-def _largest_server(state: State) -> int:
-    largest = 0
-    for server in range(state.servers.shape[0]):
-        largest = max(largest, state.servers[server].num_gpus)
-    return largest
 
 
 @kernel
@@ -208,8 +202,9 @@ def _best_fit_beside(state: State, first: int, given: int, count: int, empty_onl
     """
     best = NONE
     fewest = 0
+    from_empty = empty_only or state.clock[0].sharing == 0
     for server in range(state.servers.shape[0]):
-        if _is_used(state, given, server, hosts):
+        if (from_empty and state.servers[server].free_gpus < count) or _is_used(state, given, server, hosts):
             continue
         usable = _usable_gpus(state, first + given, server, empty_only)
         better = usable >= count and (best == NONE or usable < fewest)

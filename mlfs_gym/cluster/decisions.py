@@ -9,6 +9,7 @@ from __future__ import annotations
 from mlfs_gym.cluster.arrays import FINISHED, NONE, PENDING, QUEUED, RUNNING, STOPPED, Array, State
 from mlfs_gym.cluster.booking import bind, mark, unbind, update_span
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.waiting import begin_waiting, end_waiting
 
 
 @kernel
@@ -119,7 +120,7 @@ def place_replica(state: State, job: int, hosts: Array) -> bool:
             _charge(state, job, row.checkpoint_bytes, state.gpus[hosts[0]].server)
     row.running_replicas += 1
     if row.running_replicas == row.replicas:
-        clock.num_waiting -= 1
+        end_waiting(state, job)
     mark(state, job, 2)
     row.placed_round = clock.rounds
     update_span(state, job)
@@ -145,7 +146,7 @@ def release_all(state: State, job: int) -> None:
     if row.running_replicas > 0:
         state.clock[0].num_running -= 1
         if row.running_replicas == row.replicas:
-            state.clock[0].num_waiting += 1
+            begin_waiting(state, job)
     row.running_replicas = 0
     row.spans_servers = 0
     mark(state, job, 2)
@@ -210,7 +211,7 @@ def stop_job(state: State, job: int) -> bool:
     if not is_active(state, job):
         return False
     release_all(state, job)
-    state.clock[0].num_waiting -= 1
+    end_waiting(state, job)
     state.clock[0].changed = 1  # its room is free: others may want it in the next round
     state.jobs[job].status = STOPPED
     return True

@@ -97,8 +97,9 @@ def _check_counts(state: State) -> None:
     _require(clock["num_done"] == ((status == FINISHED) | (status == STOPPED)).sum(), "num_done is wrong")
     _require(clock["next_arrival"] == (status != PENDING).sum(), "next_arrival is wrong")
     _require(clock["num_running"] == (status == RUNNING).sum(), "num_running is wrong")
-    waiting = (jobs["running_replicas"] < jobs["replicas"])[active].sum()
-    _require(clock["num_waiting"] == waiting, "num_waiting is wrong")
+    waiting = active[(jobs["running_replicas"] < jobs["replicas"])[active]]
+    listed = state.waiting[: clock["num_waiting"]]
+    _require(bool(np.array_equal(listed, waiting)), "the waiting list is not the list of jobs that wait")
 
 
 def _check_marks(state: State) -> None:

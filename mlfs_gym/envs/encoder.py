@@ -187,11 +187,10 @@ def _encode_cluster(state: State, window: Window, survey: Survey, out: Array) ->
     out[5] = overloaded / servers
     wanted = 0
     remaining = 0.0
-    for position in range(clock.num_active):
-        row = state.jobs[state.active[position]]
-        if row.running_replicas < row.replicas:
-            wanted += (row.replicas - row.running_replicas) * row.partitions
-            remaining += (row.max_iterations - row.progress) * row.ideal_iteration_time
+    for position in range(clock.num_waiting):
+        row = state.jobs[state.waiting[position]]
+        wanted += (row.replicas - row.running_replicas) * row.partitions
+        remaining += (row.max_iterations - row.progress) * row.ideal_iteration_time
     shown = 0
     for slot in range(window.slots.shape[0]):
         if window.slots[slot] != NONE:

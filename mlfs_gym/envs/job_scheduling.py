@@ -105,8 +105,9 @@ class JobSchedulingEnv(gym.Env[Observation, np.int64]):
     ```
 
     Args:
-        preset: "small" (5 servers x 4 exclusive GPUs, 60 to 150 jobs at load 1.6) or "testbed" (20 x 4 shared GPUs, one
-            week, 620 jobs).
+        preset: "small" (5 servers x 4 exclusive GPUs, 60 to 150 jobs at load 1.6), "testbed" (20 x 4 shared GPUs, one
+            week, 620 jobs) or "philly" (550 servers with 2,474 exclusive GPUs, 117,325 jobs at load 1; with `jobs`, a
+            new window of so many jobs in each episode).
         cluster: `ClusterConfig`, or a mapping of its fields.
         simulation: `SimulationConfig`, or a mapping: rounds, fluctuation, restart costs, time limit.
         workload: a `Workload` (the same in each episode), a `Trace` (a random window in each), a name ("small",

@@ -12,6 +12,7 @@ from mlfs_gym.config import ClusterConfig, SimulationConfig
 from mlfs_gym.envs.layout import WindowConfig
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.workloads import default_cluster, make_workload
+from mlfs_gym.workloads.philly.generator import PhillyWindows, window_config
 from mlfs_gym.workloads.traces.trace import Trace
 from mlfs_gym.workloads.workload import Workload
 
@@ -53,6 +54,13 @@ PRESETS: dict[str, Preset] = {
         window=WindowConfig(slots=16, candidates=8, moves=4, running=32),
         jobs=620,
     ),
+    "philly": Preset(
+        "philly",
+        default_cluster("philly"),
+        SimulationConfig(sharing=False),
+        window=WindowConfig(slots=32, candidates=8, moves=4, running=64),
+        load=1.0,
+    ),
 }
 
 
@@ -88,7 +96,10 @@ def workload_source(
         return TraceWindows(given, cluster, chosen_load, chosen_jobs or WINDOW_JOBS)
     if callable(given):
         return given
-    return NamedWorkload(given if given is not None else preset.workload, chosen_load, chosen_jobs)
+    name = given if given is not None else preset.workload
+    if name == "philly" and chosen_jobs is not None:
+        return PhillyWindows(window_config(chosen_jobs, load=chosen_load))
+    return NamedWorkload(name, chosen_load, chosen_jobs)
 
 
 # Classes, not closures: environments must be picklable.

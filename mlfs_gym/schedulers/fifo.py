@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.schedulers.base import Scheduler
-from mlfs_gym.schedulers.ordered import serve_until_blocked
+from mlfs_gym.schedulers.ordered import serve_first_come
 
 
 class FIFO(Scheduler):
@@ -15,5 +15,4 @@ class FIFO(Scheduler):
 
     def schedule(self, cluster: Cluster) -> None:
         """Place from the head of the queue."""
-        state = cluster.state
-        serve_until_blocked(state, state.active[: state.clock["num_active"][0]], cluster.hosts_scratch)
+        serve_first_come(cluster.state, cluster.hosts_scratch)

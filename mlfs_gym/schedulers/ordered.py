@@ -29,3 +29,16 @@ def serve_until_blocked(state: State, order: Array, hosts: Array) -> None:
     for job in order:
         if not place_what_fits(state, job, hosts):
             return
+
+
+@kernel
+def serve_first_come(state: State, hosts: Array) -> None:
+    """The same in order of arrival, from the list of waiting jobs.
+
+    Args:
+        state: the cluster.
+        hosts: shape (largest P + 1,), scratch.
+    """
+    while state.clock[0].num_waiting > 0:
+        if not place_what_fits(state, state.waiting[0], hosts):
+            return

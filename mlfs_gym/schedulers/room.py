@@ -186,7 +186,7 @@ def _clear_servers(state: State, queue: Queue, position: int, needed: int, even_
     With `even_held` it only says whether that could be done, and evicts nobody.
     """
     number = state.servers.shape[0]
-    cost = np.empty(number)
+    cost = np.empty(number)  # tasks to take away for each GPU
     for server in range(number):
         cost[server] = 0.0
         task = state.servers[server].first_task
@@ -196,11 +196,15 @@ def _clear_servers(state: State, queue: Queue, position: int, needed: int, even_
             if not may_preempt(state, queue, position, queue.rank[row.job], even_held):
                 cost[server] = np.inf
                 break
-            cost[server] += 1.0
+            cost[server] += 1.0 / state.servers[server].num_gpus
     order = np.argsort(cost, kind="mergesort")
-    whole = -(-needed // state.servers[0].num_gpus)
-    if whole > number or cost[order[whole - 1]] == np.inf:
-        return False
+    whole = 0
+    gpus = 0
+    while gpus < needed:
+        if whole == number or cost[order[whole]] == np.inf:
+            return False
+        gpus += state.servers[order[whole]].num_gpus
+        whole += 1
     if even_held:
         return True
     for index in range(whole):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mlfs_gym.cluster.arrays import NONE, Array, State
+from mlfs_gym.cluster.booking import count_on_gpu
 from mlfs_gym.cluster.consolidated import consolidated_hosts, usable_gpus
 from mlfs_gym.cluster.decisions import evict_job, next_replica
 from mlfs_gym.cluster.jit import kernel
@@ -211,9 +212,10 @@ def _count(state: State, job: int, sign: int) -> None:
         host.num_tasks += sign
         host.memory_used += sign * placed.memory
         host.cpu_used += sign * placed.cpu_used
+        host.version += 1
         if placed.gpu != NONE:
             device = state.gpus[placed.gpu]
-            device.num_tasks += sign
+            count_on_gpu(state, placed.gpu, sign)
             device.memory_used += sign * placed.gpu_memory
             device.used += sign * placed.gpu_used
 

@@ -14,6 +14,7 @@ from mlfs_gym.cluster.arrays import NONE, QUEUED, Array, State
 from mlfs_gym.cluster.booking import redraw
 from mlfs_gym.cluster.jit import kernel
 from mlfs_gym.cluster.overload import any_overloaded, count_overloads
+from mlfs_gym.cluster.waiting import begin_waiting
 from mlfs_gym.sim.finishing import next_to_finish
 from mlfs_gym.sim.grid import snap
 from mlfs_gym.sim.progress import begin_learning, complete_job, settle
@@ -175,5 +176,5 @@ def _process(state: State, kind: int, job: int) -> None:
         begin_learning(state, job)
         state.active[clock.num_active] = job
         clock.num_active += 1
-        clock.num_waiting += 1
+        begin_waiting(state, job)
         clock.next_arrival += 1

@@ -7,6 +7,7 @@ import numpy as np
 from mlfs_gym.cluster.arrays import FINISHED, State
 from mlfs_gym.cluster.decisions import release_all
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.waiting import end_waiting, position_of
 from mlfs_gym.sim.finishing import set_finish
 from mlfs_gym.workloads.curves import accuracy, best_iteration, observed_loss
 
@@ -113,24 +114,10 @@ def end_job(state: State, job: int, status: int) -> None:
     if row.finish <= row.deadline:
         clock.deadlines_met += 1
     clock.num_done += 1
-    position = _position(state, job)
+    position = position_of(state.active, clock.num_active, job)
     for later in range(position + 1, clock.num_active):
         state.active[later - 1] = state.active[later]
     clock.num_active -= 1
-
-
-@kernel
-def _position(state: State, job: int) -> int:
-    """Where a job stands in the active list, which is in ascending order."""
-    low = 0
-    high = state.clock[0].num_active
-    while low < high:
-        middle = (low + high) // 2
-        if state.active[middle] < job:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
@@ -138,5 +125,5 @@ def complete_job(state: State, job: int) -> None:
     """A job has reached its last iteration."""
     settle(state, job, state.clock[0].time, True)
     release_all(state, job)
-    state.clock[0].num_waiting -= 1
+    end_waiting(state, job)
     end_job(state, job, FINISHED)

@@ -177,10 +177,10 @@ def _surely_fits(workload: Workload, cluster: ClusterConfig) -> bool:
     """A quick look: would all jobs fit if each were as large in everything as the largest of them?"""
     jobs, tasks = workload.jobs, workload.tasks
     memory = int(tasks["memory"].max())
-    per_server = min(cluster.gpus_per_server, int(cluster.memory_gib * 1024) // max(1, memory))
+    room = sum(min(gpus, int(cluster.memory_gib * 1024) // max(1, memory)) for gpus in cluster.server_sizes)
     return bool(
         jobs["num_gpus"].max() <= cluster.total_gpus
-        and jobs["partitions"].max() + 1 <= per_server * cluster.servers
+        and jobs["partitions"].max() + 1 <= room
         and memory <= cluster.memory_gib * 1024
         and tasks["gpu_memory"].max() <= cluster.gpu_memory_gib * 1024
         and tasks["cpu_demand"].max() <= cluster.cpu_cores * 1000
@@ -204,13 +204,14 @@ def _check_fit(workload: Workload, cluster: ClusterConfig) -> None:
     # One replica with its parameter server must fit on the empty cluster, its largest task taken for all.
     largest = np.zeros(len(jobs), np.int64)
     np.maximum.at(largest, tasks["job"], tasks["memory"])
-    per_server = np.minimum(cluster.gpus_per_server, memory // np.maximum(1, largest))
-    room = per_server * cluster.servers
+    sizes, servers = np.unique(cluster.server_sizes, return_counts=True)
+    tasks_by_memory = memory // np.maximum(1, largest)
+    room = sum(np.minimum(size, tasks_by_memory) * count for size, count in zip(sizes, servers, strict=True))
     _require(
         jobs["partitions"] + np.where(room < total, jobs["parameter_server"], 0) <= room,
         workload,
         None,
         "task.memory",
         largest,
-        f"a replica that fits {cluster.servers} servers of {memory} MiB",
+        f"a replica that fits {cluster.total_servers} servers of {memory} MiB",
     )

@@ -25,6 +25,7 @@ IDS = sorted(env_id for env_id in gym.registry if env_id.startswith("mlfs_gym/")
 SHORT: dict[str, dict[str, Any]] = {
     "mlfs_gym/JobScheduling-v0": {"jobs": 60},
     "mlfs_gym/Testbed-v0": {"jobs": 155},
+    "mlfs_gym/Philly-v0": {"jobs": 150},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},

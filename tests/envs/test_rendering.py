@@ -44,6 +44,7 @@ def hand_state(servers: int = 5, gpus: int = 4, jobs: int = 6, sharing: int = 1)
         np.zeros(servers, SERVER),
         np.zeros(servers * gpus, GPU),
         np.arange(jobs),
+        np.arange(jobs),
         np.zeros(jobs, np.int64),
         np.zeros(jobs, np.int64),
         np.zeros(1, CLOCK),

@@ -101,12 +101,9 @@ def waiting_by_priority(state: State, params: Array, scratch: Array, jobs: Array
     Returns:
         How many.
     """
-    count = 0
-    for position in range(state.clock[0].num_active):
-        job = state.active[position]
-        if state.jobs[job].running_replicas < state.jobs[job].replicas:
-            jobs[count] = job
-            keys[count] = -partition_priorities(state, job, params, scratch)
-            count += 1
+    count = state.clock[0].num_waiting
+    for position in range(count):
+        jobs[position] = state.waiting[position]
+        keys[position] = -partition_priorities(state, jobs[position], params, scratch)
     sort_with(keys[:count], jobs[:count])
     return count

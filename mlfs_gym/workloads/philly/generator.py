@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from mlfs_gym.cluster.arrays import Array
-from mlfs_gym.config import ClusterConfig, Settings
+from mlfs_gym.config import ClusterConfig, ServerGroup, Settings
 from mlfs_gym.workloads.assemble import assemble
 from mlfs_gym.workloads.draws import span_for_load
 from mlfs_gym.workloads.fill import JobMix, fill
@@ -22,8 +22,10 @@ from mlfs_gym.workloads.workload import Workload
 
 LONGEST_SECONDS = float(RUN_TIME_SECONDS[-1])
 
-# replaced when servers may differ
-PHILLY_CLUSTER = ClusterConfig(servers=310, gpus_per_server=8)
+PHILLY_CLUSTER = ClusterConfig(
+    servers=229, gpus_per_server=8, smaller_servers=(ServerGroup(servers=321, gpus_per_server=2),)
+)
+"""550 servers with 2,474 GPUs (CoNEXT 2020, section 4). Philly's have 8 or 2 GPUs; this is how many of each."""
 
 
 class PhillyConfig(Settings):
