@@ -1,4 +1,7 @@
-"""Mistakes in the input end with one line and exit status 2, Ctrl-C with 130; neither shows a traceback."""
+"""Mistakes in the input end with one line and exit status 2, Ctrl-C with 130; neither shows a traceback.
+
+An error in a scheduler of the user's own shows the part of its traceback that is theirs.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,22 @@ from typer.core import TyperGroup
 from mlfs_gym.errors import MlfsError, SchedulerError
 
 EXIT_BAD_INPUT = 2
+EXIT_OWN_CODE = 1  # as Python has it
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+def _show_own_code(error: Exception) -> None:
+    """Print a traceback from the user's own code on.
+
+    Raises:
+        Exception: the error itself, with all of its traceback, where no code of theirs is in it.
+    """
+    from mlfs_gym.report.own_code import own_traceback
+
+    shown = own_traceback(error)
+    if shown is None:
+        raise error
+    typer.echo(shown, err=True)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -36,5 +54,8 @@ class OneLineErrors(TyperGroup):
         except KeyboardInterrupt as error:
             typer.echo(str(error) or "interrupted", err=True)
             raise typer.Exit(EXIT_INTERRUPTED) from None
+        except Exception as error:
+            _show_own_code(error)
+            raise typer.Exit(EXIT_OWN_CODE) from None
         typer.echo(f"error: {' '.join(complaint.split())}", err=True)
         raise typer.Exit(EXIT_BAD_INPUT)

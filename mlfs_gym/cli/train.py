@@ -11,6 +11,7 @@ from mlfs_gym.cli.comparison import print_comparison
 from mlfs_gym.cli.console import notes, output
 from mlfs_gym.cli.one_line_errors import Interrupted
 from mlfs_gym.cli.options import Jobs, Load, OnError, OnTraceError, TraceFile, TraceFormat
+from mlfs_gym.cli.programs import program_here
 from mlfs_gym.cli.tensorboard import tensorboard_command
 from mlfs_gym.errors import SettingsError
 
@@ -139,7 +140,8 @@ def _watched(folder: Path, work: Any) -> TrainResult:
             result: TrainResult = work(watch)
             return result
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; go on with: mlfs-gym train --resume {folder}") from None
+        command = program_here("mlfs-gym", "mlfs_gym")
+        raise Interrupted(f"interrupted; go on with: {command} train --resume {folder}") from None
 
 
 def _refuse_settings_beside_resume(context: typer.Context) -> None:
