@@ -44,7 +44,7 @@ class _Events(TensorBoardOutputFormat):
     """
 
     def __init__(self, folder: Path, again: int | None) -> None:
-        self.writer = SummaryWriter(str(folder), purge_step=again)  # type: ignore[no-untyped-call]
+        self.writer = SummaryWriter(str(folder), purge_step=again)
         self._is_closed = False
 
 
