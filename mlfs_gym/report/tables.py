@@ -184,7 +184,7 @@ def seeds_text(count: int) -> str:
 def stars_text(seeds: int, mark: str = "*") -> str:
     """What marks a difference that so many seeds make sure, or why nothing is marked."""
     if seeds < ENOUGH_PAIRS:
-        return f"with fewer than {ENOUGH_PAIRS} seeds none has {mark}, however narrow its interval"
+        return f"no {mark} with fewer than {ENOUGH_PAIRS} seeds"
     return f"{mark} where the interval leaves out 0"
 
 

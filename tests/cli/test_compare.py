@@ -84,7 +84,7 @@ def test_a_scheduler_outside_the_package_takes_part(tmp_path: Path) -> None:
     assert "mine" in done.out  # the name that it gives itself
     assert "my_scheduler" not in done.out
     assert "2 seeds." in done.out
-    assert "with fewer than 5 seeds none has *" in " ".join(done.out.split())
+    assert "no * with fewer than 5 seeds" in " ".join(done.out.split())
 
 
 def test_an_edited_scheduler_is_played_again(tmp_path: Path) -> None:
