@@ -29,7 +29,8 @@ EXAMPLES = (
 
 _GO_ON = "resume"
 _PRESETS = (
-    "[cyan]quick[/cyan] (about five minutes), [cyan]full[/cyan], or [cyan]rl[/cyan]: full, rewarded for JCT alone."
+    "[cyan]quick[/cyan] (about five minutes), [cyan]full[/cyan] (about twice that), or [cyan]rl[/cyan]: full, rewarded "
+    "for JCT alone."
 )
 
 
