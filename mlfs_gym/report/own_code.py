@@ -20,7 +20,7 @@ def own_traceback(error: BaseException) -> str | None:
         here = here.tb_next
     if here is None:
         return None
-    return "".join(traceback.format_exception(type(error), error, here, chain=False)).rstrip()
+    return "".join(traceback.format_exception(type(error), error, here)).rstrip()
 
 
 def _is_own(file: str) -> bool:
