@@ -19,20 +19,6 @@ EXIT_OWN_CODE = 1  # as Python has it
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
-def _show_own_code(error: Exception) -> None:
-    """Print a traceback from the user's own code on.
-
-    Raises:
-        Exception: the error itself, with all of its traceback, where no code of theirs is in it.
-    """
-    from mlfs_gym.report.own_code import own_traceback
-
-    shown = own_traceback(error)
-    if shown is None:
-        raise error
-    typer.echo(shown, err=True)
-
-
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a line that says what to do next."""
 
@@ -54,8 +40,15 @@ class OneLineErrors(TyperGroup):
         except KeyboardInterrupt as error:
             typer.echo(str(error) or "interrupted", err=True)
             raise typer.Exit(EXIT_INTERRUPTED) from None
+        except (typer.Exit, typer.Abort):
+            raise
         except Exception as error:
-            _show_own_code(error)
+            from mlfs_gym.report.own_code import own_traceback
+
+            shown = own_traceback(error)
+            if shown is None:  # an error of ours: all of it
+                raise
+            typer.echo(shown, err=True)
             raise typer.Exit(EXIT_OWN_CODE) from None
         typer.echo(f"error: {' '.join(complaint.split())}", err=True)
         raise typer.Exit(EXIT_BAD_INPUT)

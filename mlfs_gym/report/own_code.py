@@ -11,6 +11,7 @@ _NOT_OWN = (
     Path(__file__).resolve().parents[1],
     *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
+_INSTALLED = {"site-packages", "dist-packages"}  # of another environment on the path, too
 
 
 def own_traceback(error: BaseException) -> str | None:
@@ -26,4 +27,5 @@ def own_traceback(error: BaseException) -> str | None:
 def _is_own(file: str) -> bool:
     if file.startswith("<"):  # frozen modules, code made at run time
         return False
-    return not set(_NOT_OWN) & set(Path(file).resolve().parents)
+    path = Path(file).resolve()
+    return not _INSTALLED & set(path.parts) and not set(_NOT_OWN) & set(path.parents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,3 +42,15 @@ def test_an_error_of_the_package_itself_has_no_such_part() -> None:
         make_scheduler("lifo")
     caught.value.__traceback__ = caught.value.__traceback__.tb_next  # type: ignore[union-attr]  # not this test
     assert own_traceback(caught.value) is None
+
+
+def test_installed_packages_are_not_ones_own(tmp_path: Path) -> None:
+    """Wherever they are: an environment may be built on another."""
+    folder = tmp_path / "lib" / "site-packages"
+    folder.mkdir(parents=True)
+    for file, is_own in ((folder / "library.py", False), (tmp_path / "mine.py", True)):
+        code = compile("1 / 0", str(file), "exec")
+        with pytest.raises(ZeroDivisionError) as caught:
+            exec(code)
+        caught.value.__traceback__ = caught.value.__traceback__.tb_next  # type: ignore[union-attr]  # not this test
+        assert (own_traceback(caught.value) is not None) == is_own
