@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from mlfs_gym.errors import SettingsError
+
+_WORDINGS: Final = (
+    (r"^Field required$", "a value"),
+    (r"^Value error, ", ""),
+    (r"^\w+ should (be|have) ", ""),
+    (r"^(greater|less) than", r"a number \1 than"),
+    (r" after validation, not \d+$", ""),
+)
 
 S = TypeVar("S", bound="Settings")
 
@@ -42,10 +51,16 @@ def _one_line(settings: type[BaseModel], error: ValidationError) -> str:
             known = ", ".join(_fields_around(settings, item["loc"]))
             complaints.append(f"field '{field}' is unknown (known: {known})")
         else:
-            complaints.append(
-                f"field '{field}': found {item['input']!r}, expected {item['msg'][:1].lower()}{item['msg'][1:]}"
-            )
+            found = "nothing" if item["type"] == "missing" else repr(item["input"])
+            complaints.append(f"field '{field}': found {found}, expected {_expected(item['msg'])}")
     return f"{settings.__name__}: " + "; ".join(complaints)
+
+
+def _expected(message: str) -> str:
+    """What Pydantic says, to go on after "expected"."""
+    for pattern, replacement in _WORDINGS:
+        message = re.sub(pattern, replacement, message)
+    return f"{message[:1].lower()}{message[1:]}"
 
 
 def _fields_around(settings: type[BaseModel], path: tuple[int | str, ...]) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import mlfs_gym
+from mlfs_gym.agents.config import train_config
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.config import ClusterConfig, RewardWeights, SimulationConfig
 from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
@@ -46,7 +48,10 @@ NAN, INF = float("nan"), float("inf")
 
 SETTINGS: list[tuple[Callable[[], object], list[str]]] = [
     (lambda: ClusterConfig.parse({"server": 5}), ["'server'", "unknown", "gpus_per_server"]),
-    (lambda: ClusterConfig.parse(servers=0), ["'servers'", "found 0", "1"]),
+    (lambda: ClusterConfig.parse(servers=0), ["'servers': found 0, expected a number greater than or equal to 1"]),
+    (lambda: train_config(evaluation={"compare_with": 3}), ["found 3, expected a valid tuple"]),
+    (lambda: train_config(evaluation={"compare_with": []}), ["found [], expected at least 1 item"]),
+    (lambda: train_config(device="foo"), ["'device'", "found 'foo', expected cpu, cuda"]),
     (lambda: ClusterConfig.parse(servers=2.5), ["'servers'", "found 2.5", "integer"]),
     (lambda: ClusterConfig.parse(gpus_per_server="four"), ["'gpus_per_server'", "'four'", "integer"]),
     (lambda: ClusterConfig.parse(gpu_memory_gib=-16), ["'gpu_memory_gib'", "found -16", "greater than 0"]),
@@ -62,13 +67,18 @@ SETTINGS: list[tuple[Callable[[], object], list[str]]] = [
     (lambda: MLFHParams.parse(alpha=1.5), ["'alpha'", "found 1.5", "1"]),
     (lambda: MLFHParams.parse({"beta": 1}), ["'beta'", "unknown", "alpha"]),
     (lambda: make_scheduler("lifo"), ["scheduler", "'lifo'", "fifo", "mlf_h", "module:Class"]),
-    (lambda: make_scheduler("no.such.module:Class"), ["scheduler", "no.such.module"]),
-    (lambda: make_scheduler("math:Class"), ["scheduler", "math:Class"]),
+    (lambda: make_scheduler("mlf-h"), ["scheduler", "'mlf-h' (did you mean mlf_h?)"]),
+    (lambda: make_scheduler("srft+mlf_c"), ["scheduler", "'srft' (did you mean srtf?)"]),
+    (lambda: make_scheduler("no.such.module:Class"), ["scheduler", "no.such.module", "looked in", os.getcwd()]),
+    (lambda: make_scheduler("math:Class"), ["scheduler", "math:Class", ": none"]),
+    (lambda: make_scheduler(f"{HERE}:Idlr"), ["'Idlr'", "test_bad_input_settings.py: Idler, NeedsArguments"]),
     (lambda: make_scheduler("math:pi"), ["scheduler", "math:pi"]),
     (lambda: make_scheduler(f"{HERE}:NoScheduler"), ["scheduler", "NoScheduler", "mlfs_gym.schedulers.Scheduler"]),
     (lambda: make_scheduler(f"{HERE}:NeedsArguments"), ["scheduler", "NeedsArguments", "patience"]),
     (lambda: make_workload("huge"), ["workload", "'huge'", "small", "testbed", "toy"]),
-    (lambda: make_workload("small", jobs=0), ["jobs'", "found 0"]),
+    (lambda: make_workload("small", jobs=0), ["option 'jobs': found 0, expected a whole number of 1 or more"]),
+    (lambda: make_workload("testbed", jobs=2.5), ["option 'jobs': found 2.5"]),
+    (lambda: make_workload("philly", jobs=-1), ["option 'jobs': found -1"]),
     (lambda: make_workload("small", load=NAN), ["'load'", "nan", "finite"]),
     (lambda: make_workload("small", load=-1.0), ["'load'", "found -1.0", "greater than 0"]),
     (lambda: make_workload("toy", jobs=3), ["'jobs'", "unknown"]),

@@ -87,5 +87,11 @@ def last_checkpoint(folder: Path) -> Checkpoint | None:
     return None
 
 
+def last_step(folder: Path) -> int | None:
+    """Steps of the newest checkpoint, None if there is none."""
+    paths = _paths(folder)
+    return int(paths[-1].stem.removeprefix("step_")) if paths else None
+
+
 def _paths(folder: Path) -> list[Path]:
     return sorted(folder.glob("step_*.pkl"))

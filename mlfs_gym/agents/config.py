@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from mlfs_gym.agents.task import TaskConfig
 from mlfs_gym.config import Settings
@@ -50,7 +52,14 @@ class EvaluationConfig(Settings):
     validation_seeds: int = Field(default=16, ge=1, le=10_000, description="episodes that choose the best policy")
     every: int = Field(default=16_384, ge=1, description="decisions between two validations")
     test_seeds: int = Field(default=30, ge=1, le=10_000, description="episodes of the final comparison")
-    compare_with: tuple[str, ...] = Field(default=("mlf_h", "fifo", "srtf"), min_length=1, description="schedulers")
+    compare_with: tuple[str, ...] = Field(
+        default=("mlf_h", "fifo", "srtf"), min_length=1, description="schedulers; a text holds one, or some with commas"
+    )
+
+    @field_validator("compare_with", mode="before")
+    @classmethod
+    def _names_in_a_text(cls, given: Any) -> Any:
+        return tuple(name.strip() for name in given.split(",")) if isinstance(given, str) else given
 
 
 class TrainConfig(Settings):
@@ -64,6 +73,13 @@ class TrainConfig(Settings):
     hidden: int = Field(default=64, ge=4, le=4096, description="width of the networks")
     checkpoint_every: int = Field(default=16_384, ge=1, description="decisions between two checkpoints")
     device: str = Field(default="cpu", description="where PyTorch computes: cpu, cuda, auto. Small networks: cpu")
+
+    @field_validator("device")
+    @classmethod
+    def _check_device(cls, device: str) -> str:
+        if re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device) is None:
+            raise PydanticCustomError("device", "cpu, cuda, cuda:NUMBER, mps or auto")
+        return device
 
 
 PRESETS: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -96,4 +112,28 @@ def train_config(preset: str = "full", **changes: Any) -> TrainConfig:
     for name, change in changes.items():
         known = values.get(name)
         values[name] = {**known, **change} if isinstance(known, Mapping) and isinstance(change, Mapping) else change
-    return TrainConfig.parse(values)
+    config = TrainConfig.parse(values)
+    check_device_is_here(config.device)
+    return config
+
+
+def check_device_is_here(device: str) -> None:
+    """Refuse a device that this machine lacks; PyTorch would do so late and at length.
+
+    Raises:
+        SettingsError: there is no such device.
+    """
+    if device in ("auto", "cpu"):
+        return
+    import torch
+
+    if device == "mps":
+        if not torch.backends.mps.is_available():
+            raise SettingsError("device: found 'mps', expected cpu or auto: PyTorch finds no GPU of Apple's here")
+        return
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if count == 0:
+        build = "is a build without CUDA" if torch.version.cuda is None else "finds no NVIDIA GPU here"
+        raise SettingsError(f"device: found {device!r}, expected cpu or auto: PyTorch {torch.__version__} {build}")
+    if int(device.partition(":")[2] or 0) >= count:
+        raise SettingsError(f"device: found {device!r}, expected cuda:0 to cuda:{count - 1}, which PyTorch finds here")

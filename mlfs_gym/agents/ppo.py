@@ -155,6 +155,8 @@ class ImitationPPO(MaskablePPO):
         self.logger.record("train/explained_variance", explained)
         self.logger.record("train/imitation_weight", imitation)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        # Now: kept for the next dump, a rollout's losses would stand at the step of the next one, beside its own.
+        self.logger.dump(self.num_timesteps)
 
     def _steps_done(self) -> int:
         """Of fine-tuning alone."""

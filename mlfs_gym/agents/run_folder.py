@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from mlfs_gym.agents.config import TrainConfig
+from mlfs_gym.agents.run_lock import RunLock
 from mlfs_gym.errors import SettingsError
 
 _PACKAGES = ("mlfs-gym", "gymnasium", "numba", "numpy", "pandas", "sb3-contrib", "stable-baselines3", "torch")
@@ -26,6 +27,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock: RunLock | None = None
         self.config = path / "config.json"
         self.command = path / "command.txt"
         self.versions = path / "versions.json"
@@ -39,7 +41,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, config: TrainConfig) -> RunFolder:
-        """Begin a run.
+        """Begin a run. No other process can train in the folder as long as this object lives.
 
         Raises:
             SettingsError: the folder holds something.
@@ -48,6 +50,7 @@ class RunFolder:
             raise SettingsError(f"run folder: found {path}, which is not empty; resume that run or choose another name")
         run = cls(path)
         run.checkpoints.mkdir(parents=True)
+        run._lock = RunLock.of(path)
         run.command.write_text(shlex.join(sys.argv) + "\n", encoding="utf-8")
         run.versions.write_text(json.dumps(_versions(), indent=2) + "\n", encoding="utf-8")
         write_whole(run.config, (config.model_dump_json(indent=2) + "\n").encode())  # last: now it is a run
@@ -55,14 +58,16 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """A run that was begun.
+        """A run that was begun. If it is not complete, no other process can train it as long as this object lives.
 
         Raises:
-            SettingsError: there is none in that folder.
+            SettingsError: there is none in that folder, or another process is training it.
         """
         run = cls(path)
         if not run.config.is_file():
             raise SettingsError(f"run folder: found {path} without config.json, expected the folder of a training run")
+        if not run.is_complete:
+            run._lock = RunLock.of(path)
         return run
 
     def read_config(self) -> TrainConfig:

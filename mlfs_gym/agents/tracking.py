@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.logger import HParam, Logger, TensorBoardOutputFormat
+from torch.utils.tensorboard import SummaryWriter
 
+from mlfs_gym.agents.checkpoint import last_step
 from mlfs_gym.agents.config import TrainConfig
+from mlfs_gym.agents.run_folder import RunFolder
 
 # Metric of the simulator: tag, factor.
 CLUSTER_TAGS: Mapping[str, tuple[str, float]] = {
@@ -23,10 +26,36 @@ CLUSTER_TAGS: Mapping[str, tuple[str, float]] = {
 
 
 def open_logger(folder: Path) -> Logger:
-    """A logger that writes TensorBoard events into a folder."""
-    events = TensorBoardOutputFormat(str(folder))
+    """A logger that writes TensorBoard events into a run's folder.
+
+    What a killed process logged after its last checkpoint is hidden: the resumed run logs it again.
+    """
+    events = _Events(folder, _first_step_again(folder))
     events.writer.add_custom_scalars(_layout())
     return Logger(str(folder), [events])
+
+
+class _Events(TensorBoardOutputFormat):
+    """Stable-Baselines3's writer, told where an earlier one is to be cut off.
+
+    Args:
+        folder: of the events.
+        again: first step that will be logged again; None if there is none.
+    """
+
+    def __init__(self, folder: Path, again: int | None) -> None:
+        self.writer = SummaryWriter(str(folder), purge_step=again)
+        self._is_closed = False
+
+
+def _first_step_again(folder: Path) -> int | None:
+    """Of a resumed run; None for a new one, and for one stopped while cloning, which nothing tells apart by steps."""
+    run = RunFolder(folder)
+    step = last_step(run.checkpoints)
+    if step is not None:
+        return step + 1
+    begins_again = any(folder.glob("events.out.tfevents.*")) and not run.demonstrations.is_file()
+    return 0 if begins_again else None
 
 
 def record_validation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -76,6 +77,9 @@ def compare(
     ] = None,
     processes: Annotated[int | None, typer.Option(help="Worker processes; one per core by default.")] = None,
     plots: Annotated[bool, typer.Option("--plots/--no-plots", help="Draw plots (PNG and PDF).")] = True,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Play all runs that are asked for, those in the folder too.")
+    ] = False,
 ) -> None:
     """Compare schedulers on the same workloads: the tables and plots of the paper's evaluation.
 
@@ -84,7 +88,8 @@ def compare(
 
     The folder then holds summary.md, plots/, runs.csv with one row per run, jobs/ with one row per job of each run, and
     more. What is in it already is not played again: the same command goes on after an interruption, and one with more
-    schedulers, sizes or seeds adds them.
+    schedulers, sizes or seeds adds them. Runs of a scheduler of your own are played again when its file has changed.
+    Tables and plots show what was asked for; runs.csv keeps everything.
     """
     from mlfs_gym.cli.workloads import find_schedulers_here
     from mlfs_gym.report.compare.compare import run_comparison
@@ -110,10 +115,14 @@ def compare(
         def show(done: int, total: int, name: str) -> None:
             bars.update(bar, completed=done, total=total, description=name)
 
+        def say(line: str) -> None:
+            bars.console.print(line, markup=False, soft_wrap=True)
+
         try:
-            found = run_comparison(config, folder, processes, reference, plots, show)
+            found = run_comparison(config, folder, processes, reference, plots, fresh, show, say)
         except KeyboardInterrupt:
-            raise Interrupted(f"interrupted; the same command goes on where it was, in {folder}") from None
+            command = "the same command without --fresh" if fresh else "the same command"
+            raise Interrupted(f"interrupted; {command} goes on where it was, in {folder}") from None
     _print(found, reference, plots)
     if found.failed:
         _tell_failures(found)
@@ -137,14 +146,16 @@ def _number(text: str, field: str, kind: type) -> Any:
 def _print(found: Comparison, reference: str | None, plots: bool) -> None:
     if not len(found.runs):
         return
+    from mlfs_gym.report.tables import seeds_text, stars_text
+
     summary = found.summary(reference)
     console = output()
     for gpus in found.config.gpus:
         console.print(_jct_table(summary, gpus))
     seeds = len(found.config.seeds)
     console.print(
-        f"{seeds} seeds. Second lines: mean of the paired differences to {summary.reference} ± half of its 95% "
-        "interval; * where the interval leaves out 0.",
+        f"{seeds_text(seeds)}. Second lines: mean of the paired differences to {summary.label(summary.reference)} ± "
+        f"half of its 95% interval; {stars_text(seeds)}.",
         style="dim",
         markup=False,
     )
@@ -164,14 +175,15 @@ def _jct_table(summary: Summary, gpus: str) -> Any:
     table.add_column("", overflow="fold", max_width=28)
     for size in summary.sizes:
         table.add_column(summary.header(size), justify="right", no_wrap=True)
-    for name in summary.schedulers:
+    for name in summary.played(gpus):
         cells = []
         for size in summary.sizes:
-            cell = Text(f"{summary.mean(name, gpus, size, 'average_jct_s').mean / 60:,.1f}")
+            minutes = summary.mean(name, gpus, size, "average_jct_s").mean / 60
+            cell = Text("-" if math.isnan(minutes) else f"{minutes:,.1f}{summary.lacking(name, gpus, size)}")
             if name != summary.reference:
                 cell.append("\n").append_text(_relative(summary, name, gpus, size))
             cells.append(cell)
-        table.add_row(Text(name, style="bold"), *cells)
+        table.add_row(Text(summary.label(name), style="bold"), *cells)
     return table
 
 
@@ -179,10 +191,10 @@ def _relative(summary: Summary, name: str, gpus: str, size: float) -> Any:
     from rich.text import Text
 
     effect = summary.relative(name, gpus, size, "average_jct_s", summary.reference)
-    if effect.mean != effect.mean:  # nan: not the same runs
+    if math.isnan(effect.mean):  # no seed in common
         return Text("-", style="dim")
     text = f"{100 * effect.mean:+.1f}"
-    if effect.half_width != effect.half_width:
+    if math.isnan(effect.half_width):
         return Text(f"{text}%", style="dim")
     star = "*" if effect.is_significant else ""
     style = "dim" if not star else "green" if effect.mean < 0 else "red"

@@ -1,4 +1,7 @@
-"""Mistakes in the input end with one line and exit status 2, Ctrl-C with 130; neither shows a traceback."""
+"""Mistakes in the input end with one line and exit status 2, Ctrl-C with 130; neither shows a traceback.
+
+An error in a scheduler of the user's own shows the part of its traceback that is theirs.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typer.core import TyperGroup
 from mlfs_gym.errors import MlfsError, SchedulerError
 
 EXIT_BAD_INPUT = 2
+EXIT_OWN_CODE = 1  # as Python has it
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
@@ -36,5 +40,15 @@ class OneLineErrors(TyperGroup):
         except KeyboardInterrupt as error:
             typer.echo(str(error) or "interrupted", err=True)
             raise typer.Exit(EXIT_INTERRUPTED) from None
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            from mlfs_gym.report.own_code import own_traceback
+
+            shown = own_traceback(error)
+            if shown is None:  # an error of ours: all of it
+                raise
+            typer.echo(shown, err=True)
+            raise typer.Exit(EXIT_OWN_CODE) from None
         typer.echo(f"error: {' '.join(complaint.split())}", err=True)
         raise typer.Exit(EXIT_BAD_INPUT)

@@ -13,6 +13,12 @@ SCHEDULERS = (
     "hypersched, optimus, or module:Class for one of your own; with +mlf_c behind a name, load control around it"
 )
 
+# Not imported: the readers bring much with them, and help must be quick. A test compares.
+FORMATS = (
+    "philly-json, philly-csv, tiresias-csv, helios-csv, acme-csv, pai-2020, pai-simulator-csv, openb-csv, itp-csv, "
+    "pollux-csv, mlfs-csv, mlfs-parquet"
+)
+
 
 class OnError(str, Enum):
     """What to do with bad rows of a trace."""
@@ -38,7 +44,7 @@ TraceFile: TypeAlias = Annotated[
     Path | None, typer.Option("--trace", metavar="FILE", help="Take the jobs from this trace.")
 ]
 TraceFormat: TypeAlias = Annotated[
-    str, typer.Option("--format", help="Of the trace; [cyan]auto[/cyan] looks at the file.")
+    str, typer.Option("--format", metavar="NAME", help=f"Of the trace: {FORMATS}; [cyan]auto[/cyan] looks at the file.")
 ]
 OnTraceError: TypeAlias = Annotated[
     OnError, typer.Option("--on-error", help="At a bad row of the trace: stop, or leave it out and count it.")

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from pathlib import Path
+
+from mlfs_gym.cli.programs import program_here
 
 
 def tensorboard_command(runs: Path) -> str:
     """What to type here to see the curves."""
-    program = "tensorboard"
-    if shutil.which(program) is None:  # not on the PATH: the one beside this Python
-        beside = Path(sys.executable).parent / program
-        program = (
-            os.path.relpath(beside) if beside.exists() else f"{os.path.relpath(sys.executable)} -m tensorboard.main"
-        )
-    return f"{program} --logdir {runs}"
+    return f"{program_here('tensorboard', 'tensorboard.main')} --logdir {runs}"

@@ -11,6 +11,7 @@ from mlfs_gym.cli.comparison import print_comparison
 from mlfs_gym.cli.console import notes, output
 from mlfs_gym.cli.one_line_errors import Interrupted
 from mlfs_gym.cli.options import Jobs, Load, OnError, OnTraceError, TraceFile, TraceFormat
+from mlfs_gym.cli.programs import program_here
 from mlfs_gym.cli.tensorboard import tensorboard_command
 from mlfs_gym.errors import SettingsError
 
@@ -28,7 +29,8 @@ EXAMPLES = (
 
 _GO_ON = "resume"
 _PRESETS = (
-    "[cyan]quick[/cyan] (about five minutes), [cyan]full[/cyan], or [cyan]rl[/cyan]: full, rewarded for JCT alone."
+    "[cyan]quick[/cyan] (about five minutes), [cyan]full[/cyan] (about twice that), or [cyan]rl[/cyan]: full, rewarded "
+    "for JCT alone."
 )
 
 
@@ -139,7 +141,8 @@ def _watched(folder: Path, work: Any) -> TrainResult:
             result: TrainResult = work(watch)
             return result
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; go on with: mlfs-gym train --resume {folder}") from None
+        command = program_here("mlfs-gym", "mlfs_gym")
+        raise Interrupted(f"interrupted; go on with: {command} train --resume {folder}") from None
 
 
 def _refuse_settings_beside_resume(context: typer.Context) -> None:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from mlfs_gym.config import ClusterConfig, SimulationConfig
-from mlfs_gym.envs.presets import PRESETS
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.schedulers.base import Scheduler
 from mlfs_gym.schedulers.registry import make_scheduler
-from mlfs_gym.workloads.presets import default_cluster, make_workload
+from mlfs_gym.workloads.presets import PRESETS, check_size, default_cluster, default_simulation, make_workload
 from mlfs_gym.workloads.traces.read import read_trace
 from mlfs_gym.workloads.workload import Workload
 
@@ -31,8 +30,8 @@ def cluster_of(default: ClusterConfig, servers: int | None, gpus_per_server: int
 
 
 def simulation_of(workload: str, sharing: bool | None, contention: bool) -> SimulationConfig:
-    """How time passes: as in the environment of a named workload, with the user's changes."""
-    default = PRESETS[workload].simulation if workload in PRESETS else SimulationConfig()
+    """How time passes: as a named workload has it, with the user's changes."""
+    default = default_simulation(workload) if workload in PRESETS else SimulationConfig()
     changes = {} if sharing is None else {"sharing": sharing}
     return SimulationConfig.parse(default, contention=contention, **changes)
 
@@ -73,6 +72,7 @@ def trace_jobs(
     """The first jobs of a trace (all by default), and the cluster to run them on."""
     cluster = cluster_of(TRACE_CLUSTER, servers, gpus_per_server)
     trace = read_trace(file, format_, on_error)
+    check_size({"load": load})
     if jobs is not None and not 1 <= jobs <= len(trace):
         raise SettingsError(f"jobs: found {jobs}, expected 1 to {len(trace)}, which is what {file} holds")
     workload = trace.to_workload(

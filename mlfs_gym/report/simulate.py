@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from mlfs_gym.cluster.cluster import Cluster
-from mlfs_gym.config import ClusterConfig, SimulationConfig
+from mlfs_gym.config import ClusterConfig, Settings, SimulationConfig
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.report.metrics import metrics
 from mlfs_gym.schedulers.base import Scheduler
 from mlfs_gym.schedulers.registry import make_scheduler
 from mlfs_gym.sim.run import run
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
-from mlfs_gym.workloads.presets import make_workload
+from mlfs_gym.workloads.presets import default_cluster, default_simulation, make_workload
 from mlfs_gym.workloads.profiles import FAMILY_NAMES
 from mlfs_gym.workloads.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
+
+S = TypeVar("S", bound=Settings)
 
 STATUS_NAMES = ("pending", "queued", "running", "finished", "stopped")
 """In the order of ``jobs["status"]``."""
@@ -111,8 +113,10 @@ def simulate(
         workload: the jobs, or the name of a generated workload (``small``, ``testbed``, ``toy``, ``philly``), drawn
             with the seed.
         scheduler: an instance, or a name that `mlfs_gym.schedulers.make_scheduler` knows.
-        cluster: the servers (settings, a mapping of them, or None for the defaults).
-        simulation: how time passes, likewise; ``{"sharing": False}`` gives every task a GPU of its own.
+        cluster: the servers: settings, taken as they are; or a mapping of those to change; or None. What is not said
+            is as the workload of that name has it (``testbed``: 20 servers), for jobs without a name the default.
+        simulation: how time passes, likewise; ``{"sharing": False}`` gives every task a GPU of its own, as ``small``
+            has it unless told otherwise, like its environment and the command line.
         seed: of a workload given by name, of demand fluctuation and of loss noise.
         on_round: called after each round of decisions, for progress bars.
 
@@ -128,9 +132,17 @@ def simulate(
     jobs = make_workload(workload, seed=int(seed)) if isinstance(workload, str) else workload
     if not isinstance(jobs, Workload):
         raise SettingsError(f"workload: found {jobs!r}, expected a name or a mlfs_gym.workloads.Workload")
+    if isinstance(workload, str):
+        cluster = _with_defaults(default_cluster(workload), cluster)
+        simulation = _with_defaults(default_simulation(workload), simulation)
     simulated = SimulatedCluster(jobs, cluster, simulation, int(seed))
     record = run(simulated, chosen if on_round is None else _Watched(chosen, on_round))
     return Result(simulated, chosen.name, record.scheduler_seconds, record.reached_limit)
+
+
+def _with_defaults(default: S, given: S | Mapping[str, Any] | None) -> S:
+    """Settings as given; a mapping changes the defaults."""
+    return given if isinstance(given, Settings) else type(default).parse(default, **(given or {}))
 
 
 def check_seed(seed: object) -> None:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mlfs_gym.report.metrics import METRICS
-from mlfs_gym.report.paired import paired_difference
+from mlfs_gym.report.paired import ENOUGH_PAIRS, paired_difference
 
 Kind = Literal["number", "count", "share", "seconds", "terabytes"]
 Better = Literal["higher", "lower", "neither"]
@@ -136,7 +136,8 @@ def comparison_table(
 ) -> Table:
     """Several schedulers or policies on the same seeds: means, and below them paired differences to a reference.
 
-    A difference whose 95% interval leaves out zero is green if it is an improvement, red if not, and has a star.
+    A difference whose 95% interval leaves out zero, with five seeds or more, is green if it is an improvement, red if
+    not, and has a star.
 
     Args:
         samples: by name and metric, one value per seed, the seeds in the same order for all.
@@ -170,9 +171,21 @@ def comparison_note(samples: Mapping[str, Mapping[str, Sequence[float]]], refere
     """What the second lines of a comparison mean."""
     seeds = max((len(series) for series in samples[reference].values()), default=0)
     return (
-        f"{seeds} seeds. vs {reference}: mean of the paired differences ± half of its 95% interval; "
-        "* where the interval leaves out 0"
+        f"{seeds_text(seeds)}. vs {reference}: mean of the paired differences ± half of its 95% interval; "
+        f"{stars_text(seeds)}"
     )
+
+
+def seeds_text(count: int) -> str:
+    """As in "1 seed", "5 seeds"."""
+    return f"{count} seed{'' if count == 1 else 's'}"
+
+
+def stars_text(seeds: int, mark: str = "*") -> str:
+    """What marks a difference that so many seeds make sure, or why nothing is marked."""
+    if seeds < ENOUGH_PAIRS:
+        return f"no {mark} with fewer than {ENOUGH_PAIRS} seeds"
+    return f"{mark} where the interval leaves out 0"
 
 
 def comparison_that_fits(

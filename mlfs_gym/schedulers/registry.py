@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import sys
+import sysconfig
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.schedulers.ablations import MLF_H_WITHOUT
@@ -56,15 +62,65 @@ def make_scheduler(name: str) -> Scheduler:
         ablated = MLFH(MLF_H_WITHOUT[name])
         ablated.name = name
         return ablated
-    path = _BUILT_IN.get(name, name)
-    module_name, _, class_name = path.partition(":")
-    if not class_name:
-        known = f"{', '.join(_BUILT_IN)}, or module:Class, each also with {_LOAD_CONTROL} behind it"
-        raise SettingsError(f"scheduler: found '{name}', expected one of {known}")
+    if name not in _BUILT_IN and ":" not in name:
+        raise SettingsError(_unknown(name))
     try:
-        made = getattr(importlib.import_module(module_name), class_name)()
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        made = _class_of(name)()
+    except SettingsError:  # which is a ValueError
+        raise
+    except (ImportError, AttributeError, SyntaxError, TypeError, ValueError) as error:
         raise SettingsError(f"scheduler: '{name}' cannot be made: {error}") from error
     if not isinstance(made, Scheduler):
         raise SettingsError(f"scheduler: '{name}' is no subclass of mlfs_gym.schedulers.Scheduler")
     return made
+
+
+def own_class(name: str) -> type | None:
+    """The class behind ``module:Class``, under load control too; None for a scheduler of this package.
+
+    Raises:
+        SettingsError: if there is no such class.
+    """
+    plain = name.removesuffix(_LOAD_CONTROL)
+    return None if ":" not in plain else _class_of(plain)
+
+
+def _class_of(name: str) -> Any:
+    """What a name stands for; whoever makes one finds out whether it is a scheduler's class."""
+    module_name, _, class_name = _BUILT_IN.get(name, name).partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there; one that it imports is not
+        raise SettingsError(f"scheduler: found no module {module_name} for '{name}'; looked {_places()}") from None
+    found = getattr(module, class_name, None)
+    if found is None:
+        there = ", ".join(_schedulers_in(module)) or "none"
+        file = getattr(module, "__file__", None) or module_name
+        raise SettingsError(f"scheduler: found no class '{class_name}' for '{name}'; schedulers in {file}: {there}")
+    return found
+
+
+def _unknown(name: str) -> str:
+    known = f"{', '.join(_BUILT_IN)}, or module:Class, each also with {_LOAD_CONTROL} behind it"
+    names = [*_BUILT_IN, *MLF_H_WITHOUT]
+    alike = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.6)
+    guess = f" (did you mean {alike[0]}?)" if alike else ""
+    return f"scheduler: found '{name}'{guess}, expected one of {known}"
+
+
+def _places() -> str:
+    """Where modules are looked for, without what comes with Python."""
+    installed = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    folders = [Path(entry or ".").resolve() for entry in sys.path]
+    own = [folder for folder in folders if folder.is_dir() and not installed & {folder, *folder.parents}]
+    return f"in {', '.join(dict.fromkeys(map(str, own)))} and among installed packages"
+
+
+def _schedulers_in(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Scheduler) and value.__module__ == module.__name__
+    ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlfs_gym.workloads.generator import GeneratorConfig, generate
     from mlfs_gym.workloads.philly import PhillyConfig, PhillyWindows, generate_philly, philly_window
-    from mlfs_gym.workloads.presets import default_cluster, make_workload
+    from mlfs_gym.workloads.presets import default_cluster, default_simulation, make_workload
     from mlfs_gym.workloads.specs import JobSpec, workload_from_specs
     from mlfs_gym.workloads.traces.inspect import describe_trace
     from mlfs_gym.workloads.traces.read import read_trace
@@ -28,6 +28,7 @@ __all__ = [
     "Trace",
     "Workload",
     "default_cluster",
+    "default_simulation",
     "describe_trace",
     "generate",
     "generate_philly",
@@ -47,6 +48,7 @@ _HOMES = {
     "Trace": "traces.trace",
     "Workload": "workload",
     "default_cluster": "presets",
+    "default_simulation": "presets",
     "describe_trace": "traces.inspect",
     "generate": "generator",
     "generate_philly": "philly",

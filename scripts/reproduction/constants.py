@@ -76,7 +76,7 @@ def constants() -> str:
     ]
     return "\n\n".join(
         [
-            "## Constants",
+            "## Appendix: constants",
             "Every setting of the testbed and of the simulation, with its source; *assumed* where none is published. "
             "Sizes, demands and learning curves of the five model families have theirs beside each number, in "
             "[profiles.py](../mlfs_gym/workloads/profiles.py).",

@@ -12,7 +12,6 @@ from mlfs_gym.report.compare.summary import AS_PUBLISHED, Summary, percent
 from mlfs_gym.report.plots.figures import CURVES
 from mlfs_gym.report.plots.looks import label_of
 from mlfs_gym.report.tables import SHOWN
-from mlfs_gym.schedulers.registry import make_scheduler
 from reproduction.causes import causes
 from reproduction.constants import constants
 from reproduction.figures import Figures
@@ -58,20 +57,25 @@ class Page:
         yield self.calibration()
         yield self.differences()
         yield "## Open\n\nResults that take a trained policy:\n\n" + "\n".join(f"- {result}" for result in OPEN)
-        yield constants()
         yield self.plots()
+        yield constants()
 
     def head(self) -> str:
         config = self.summary.config
         wall = self.comparison.timing["wall_s"].sum() / 60.0
-        shared = [label_of(name) for name in self.figures.competitors if make_scheduler(name).shares_gpus]
+        traits = self.summary.traits
+        shared = [label_of(name) for name in self.figures.competitors if traits[name].shares_gpus]
+        competitors, all_of_them = len(self.figures.competitors), len(self.summary.schedulers)
         return (
             "# Reproduction of the paper's evaluation\n\n"
             "Our results beside those of MLFS: Wang, Liu and Shen, CoNEXT 2020 (doi 10.1145/3386367.3432588), and its "
-            "journal version, ToN 2022 (doi 10.1109/TNET.2022.3190797). The testbed is theirs in simulation: "
+            "journal version (doi 10.1109/TNET.2022.3190797), called ToN 2022 in this project: online in 2022, printed "
+            "in IEEE/ACM Transactions on Networking 31(1), 2023. The testbed is theirs in simulation: "
             f"{config.cluster.servers} servers with {config.cluster.gpus_per_server} GPUs, one week of arrivals, "
-            f"{', '.join(map(str, self.sizes))} jobs. {len(self.summary.schedulers)} schedulers, {len(config.seeds)} "
-            f"seeds, GPUs shared and exclusive: {len(self.summary.runs[self.summary.runs['gpus'] != AS_PUBLISHED]):,} "
+            f"{', '.join(map(str, self.sizes))} jobs. {competitors} schedulers compete, and "
+            f"{all_of_them - competitors} more are MLF-H without one of its parts, for "
+            f"[what each is worth](#what-each-part-is-worth); {len(config.seeds)} seeds, GPUs shared and exclusive: "
+            f"{len(self.summary.runs[self.summary.runs['gpus'] != AS_PUBLISHED]):,} "
             f"runs, {wall:.0f} minutes of one core.\n\n"
             "Raw results, tables and plots lie in [reproduction](reproduction). What made them and this page:\n\n"
             "```sh\n"
@@ -105,21 +109,37 @@ class Page:
         pairs = [
             order_verdict(self.figures.effect(first, second, "average_jct_s", size, AS_PUBLISHED))
             for first, second, _ in ORDER
-            for size in ORDER_SIZES[:2]
+            for size in ORDER_SIZES
         ]
         return "\n".join(
             [
                 "## In short\n",
-                f"- Places of MLF-H + MLF-C and of MLF-H by average JCT among {count} schedulers: {places}.",
+                f"- Places of MLF-H + MLF-C and of MLF-H by average JCT among {count} schedulers: {places}. "
+                f"{self._under_overload()}",
                 f"- MLF-C saves {-100 * max(saved):.0f} to {-100 * min(saved):.0f}% of JCT. The ratio of jobs that "
                 f"reach their required accuracy changes between {100 * lowest[0]:+.2f}% ({lowest[1]} jobs, "
                 f"{lowest[2]}) and {100 * highest[0]:+.2f}% ({highest[1]} jobs, {highest[2]}).",
-                f"- Of {len(pairs)} pairs of the paper's order, at 620 and 1240 jobs as published, "
-                f"{pairs.count(AGREES)} hold, {pairs.count(NO_DIFFERENCE)} do not differ and {pairs.count(OPPOSITE)} "
-                f"{'is' if pairs.count(OPPOSITE) == 1 else 'are'} the other way round.",
+                f"- Of {len(pairs)} pairs of the paper's order, {len(ORDER)} each at 620, 1240 and 1860 jobs as "
+                f"published, {pairs.count(AGREES)} hold, {pairs.count(NO_DIFFERENCE)} do not differ and "
+                f"{pairs.count(OPPOSITE)} {'is' if pairs.count(OPPOSITE) == 1 else 'are'} the other way round.",
                 "- Improvements of deadlines and accuracy are far smaller than published: there is little to improve "
                 "on. [Where ours differ, and why](#where-ours-differ-and-why) has every cause.",
             ]
+        )
+
+    def _under_overload(self) -> str:
+        """How MLF-H alone does where there are most jobs."""
+        size = ORDER_SIZES[-1]
+        excess = {}
+        for gpus in SETTINGS:
+            means = dict(self.figures.ranking(size, gpus))
+            excess[gpus] = 100 * (means["mlf_h"] / min(means[name] for name in self.figures.rivals) - 1)
+        if max(excess.values()) <= 0:
+            return f"MLF-H alone leads all rivals under overload, at {size} jobs, too."
+        found = ", ".join(f"{percent:+.0f}% {gpus}" for gpus, percent in excess.items())
+        return (
+            f"Without MLF-C, MLF-H falls behind under overload: its JCT at {size} jobs, relative to the best rival's, "
+            f"is {found}."
         )
 
     def _place(self, size: int, gpus: str) -> str:
@@ -229,9 +249,10 @@ class Page:
                 "JCT that MLF-C saves, shared",
                 *(percent(self.figures.effect(WITH_MLF_C, "mlf_h", "average_jct_s", n, "shared")) for n in self.sizes),
             ],
+            ["traffic of MLF-H, shared", *(self._most_traffic(size, ["mlf_h"]) for size in self.sizes)],
             [
-                "traffic, MLF-H to the most of a rival, shared",
-                *(self._traffic(size, rivals) for size in self.sizes),
+                "traffic of the rival that sends most, shared",
+                *(self._most_traffic(size, rivals) for size in self.sizes),
             ],
             *(
                 [
@@ -250,9 +271,8 @@ class Page:
             ]
         )
 
-    def _traffic(self, size: int, rivals: list[str]) -> str:
-        traffic = [self.summary.mean(name, "shared", size, "bandwidth_tb").mean for name in ("mlf_h", *rivals)]
-        return f"{traffic[0]:,.0f} to {max(traffic):,.0f} TB"
+    def _most_traffic(self, size: int, schedulers: list[str]) -> str:
+        return f"{max(self.summary.mean(name, 'shared', size, 'bandwidth_tb').mean for name in schedulers):,.0f} TB"
 
     def _median_waiting(self, size: int, gpus: str, rivals: list[str]) -> str:
         waits = [self.summary.mean(name, gpus, size, "average_waiting_s").mean for name in rivals]

@@ -12,8 +12,8 @@ TOLERANCE: Final = 0.25  # of the published effect: the paper prints no interval
 
 AGREES, SAME_DIRECTION, NO_DIFFERENCE, OPPOSITE, UNDEFINED = "✓", "~", "o", "✗", ""
 LEGEND: Final = (
-    f"{AGREES} our 95% interval leaves out 0 and touches the paper's range, widened by a quarter, as the paper prints "
-    f"no intervals; {SAME_DIRECTION} the same direction, another size; {NO_DIFFERENCE} the interval contains 0; "
+    f"{AGREES} our mean lies in the paper's range, widened by a quarter as the paper prints no intervals, and its 95% "
+    f"interval leaves out 0; {SAME_DIRECTION} right direction, other size; {NO_DIFFERENCE} the interval contains 0; "
     f"{OPPOSITE} the opposite direction."
 )
 
@@ -33,9 +33,9 @@ def verdict(ours: Difference, low: float, high: float) -> str:
     least, most = sorted((abs(low), abs(high)))
     if ours.mean * low < 0:
         return OPPOSITE
-    nearest, farthest = abs(ours.mean) - ours.half_width, abs(ours.mean) + ours.half_width
-    touches = farthest >= (1 - TOLERANCE) * least and nearest <= (1 + TOLERANCE) * most
-    return AGREES if touches else SAME_DIRECTION
+    # The mean, not its interval: the wider that is, the more it would agree with.
+    is_in_range = (1 - TOLERANCE) * least <= abs(ours.mean) <= (1 + TOLERANCE) * most
+    return AGREES if is_in_range else SAME_DIRECTION
 
 
 def order_verdict(ours: Difference) -> str:

@@ -81,6 +81,33 @@ def test_a_scheduler_outside_the_package_takes_part(tmp_path: Path) -> None:
     runs = pd.read_csv(tmp_path / "out" / "runs.csv")
     assert len(runs) == 2 * 2 * 2
     assert set(runs["scheduler"]) == {"mlf_h", "my_scheduler:MyScheduler"}
+    assert "mine" in done.out  # the name that it gives itself
+    assert "my_scheduler" not in done.out
+    assert "2 seeds." in done.out
+    assert "no * with fewer than 5 seeds" in " ".join(done.out.split())
+
+
+def test_an_edited_scheduler_is_played_again(tmp_path: Path) -> None:
+    """The loop of whoever writes one: edit, compare, look."""
+    file = tmp_path / "my_scheduler.py"
+    command = ("compare", "--scheduler", "fifo,my_scheduler:MyScheduler", *SMALL, "--gpus", "exclusive", "--out", "out")
+    file.write_text(MINE, encoding="utf-8")
+    first = mlfs_gym_process(*command, cwd=tmp_path)
+    assert "0 runs taken from out, 4 to play" in first.err
+    before = pd.read_csv(tmp_path / "out" / "runs.csv").set_index(["scheduler", "seed"])["average_jct_s"]
+    file.write_text(MINE.replace("in cluster", "in reversed(cluster").replace("jobs():", "jobs()):"), encoding="utf-8")
+    second = mlfs_gym_process(*command, cwd=tmp_path)
+    assert second.code == 0, second
+    assert "2 runs taken from out, 2 to play; edited since they were played: my_scheduler:MyScheduler" in second.err
+    after = pd.read_csv(tmp_path / "out" / "runs.csv").set_index(["scheduler", "seed"])["average_jct_s"]
+    assert after["fifo"].equals(before["fifo"])
+    assert not after["my_scheduler:MyScheduler"].equals(before["my_scheduler:MyScheduler"])
+
+
+def test_fresh_plays_again(tmp_path: Path) -> None:
+    command = ("compare", "--scheduler", "fifo", *SMALL, "--gpus", "shared", "--out", tmp_path / "out")
+    for extra, line in (((), "0 runs"), ((), "2 runs"), (("--fresh",), "0 runs")):
+        assert f"{line} taken from" in mlfs_gym(*command, *extra, width=200).err
 
 
 @pytest.mark.parametrize(
@@ -89,7 +116,15 @@ def test_a_scheduler_outside_the_package_takes_part(tmp_path: Path) -> None:
         (("--scheduler", "mlfh"), ("mlfh",)),
         (("--jobs", "155,many"), ("--jobs", "many")),
         (("--load", "high"), ("--load", "high")),
+        (("--jobs", "155,0"), ("jobs", "found 0", "1 or more")),
+        (("--scheduler", "srft"), ("'srft'", "did you mean srtf?")),
     ],
 )
 def test_bad_input_is_named(tmp_path: Path, arguments: tuple[str, ...], mentions: tuple[str, ...]) -> None:
     assert_one_line_error(mlfs_gym("compare", *arguments, "--out", tmp_path), *mentions)
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
+    done = mlfs_gym("compare", "--scheduler", "fifo", *SMALL, "--out", tmp_path / "README.md")
+    assert_one_line_error(done, "README.md", "a file, expected a folder")

@@ -14,7 +14,8 @@ from mlfs_gym.report.metrics import METRICS
 from mlfs_gym.report.tables import SHOWN
 from mlfs_gym.schedulers import scheduler_names
 from mlfs_gym.workloads import make_workload
-from tests.cli.command import mlfs_gym, mlfs_gym_process
+from mlfs_gym.workloads.traces.read import FORMATS
+from tests.cli.command import assert_one_line_error, mlfs_gym, mlfs_gym_process
 
 TIRESIAS = """job_id,num_gpu,submit_time,iterations,model_name,duration,interval
 1,1,0,100,resnet50,600,0
@@ -66,6 +67,15 @@ def test_json_agrees_with_the_python_call() -> None:
     assert {name: value for name, value in document["metrics"].items() if value is not None} == expected
 
 
+@pytest.mark.parametrize("workload", ["small", "testbed", "toy"])
+def test_a_name_means_the_same_in_python(workload: str) -> None:
+    document = json.loads(mlfs_gym("simulate", "-s", "fifo", "-w", workload, "--json").out)
+    result = package.simulate(workload, "fifo")
+    assert document["cluster"] == result.cluster.cluster_config.model_dump()
+    assert document["simulation"] == result.cluster.simulation_config.model_dump()
+    assert document["metrics"]["average_jct_s"] == result.metrics["average_jct_s"]
+
+
 def test_trace(trace: Path, tmp_path: Path) -> None:
     table = tmp_path / "jobs.csv"
     done = mlfs_gym("simulate", "--trace", trace, "--servers", "2", "--gpus-per-server", "4", "--jobs-csv", table)
@@ -108,6 +118,41 @@ def test_scheduler_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     done = mlfs_gym("simulate", "--workload", "toy", "--scheduler", "own_scheduler_of_the_user:Last")
     assert done.code == 0, done.err
     assert "last_come on toy" in done.out
+
+
+@pytest.mark.parametrize("method", ["__init__", "schedule"])
+def test_a_bug_in_ones_own_scheduler_shows_ones_own_code(tmp_path: Path, method: str) -> None:
+    (tmp_path / "buggy.py").write_text(
+        "from mlfs_gym.schedulers import Scheduler\n"
+        "class Buggy(Scheduler):\n"
+        "    def schedule(self, cluster):\n"
+        "        pass\n"
+        f"    def {method}(self, *arguments):\n"
+        "        return self.helper()\n"
+        "    def helper(self):\n"
+        "        return 1 / 0\n"
+    )
+    done = mlfs_gym_process("simulate", "--workload", "toy", "--scheduler", "buggy:Buggy", cwd=tmp_path)
+    assert done.code == 1
+    assert done.error_lines[0] == "Traceback (most recent call last):"
+    assert "buggy.py" in done.error_lines[1]
+    assert done.error_lines[-1] == "ZeroDivisionError: division by zero"
+    assert "mlfs_gym/" not in done.err
+    assert "typer" not in done.err
+
+
+def test_a_scheduler_with_a_slip_of_the_pen_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "slip.py").write_text("class Slip(\n")
+    done = mlfs_gym_process("simulate", "--workload", "toy", "--scheduler", "slip:Slip", cwd=tmp_path)
+    assert_one_line_error(done, "slip:Slip", "slip.py, line 1")
+    done = mlfs_gym_process("simulate", "--workload", "toy", "--scheduler", "nowhere:Slip", cwd=tmp_path)
+    assert_one_line_error(done, "no module nowhere", str(tmp_path), "installed packages")
+
+
+def test_help_names_every_format() -> None:
+    for command in ("simulate", "train", "evaluate"):
+        words = " ".join(mlfs_gym(command, "--help", width=200).out.replace("│", " ").split())
+        assert [name for name in FORMATS if name not in words] == []
 
 
 def test_help_names_every_scheduler() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -109,7 +110,10 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "interrupted; go on with: mlfs-gym train --resume runs/stopped"
+    hint = err.splitlines()[-1].removeprefix("interrupted; go on with: ")
+    program, resume = hint.split(" train ")
+    assert resume == "--resume runs/stopped"
+    assert shutil.which(program, path=f"{tmp_path}:{os.environ['PATH']}") or (tmp_path / program.split()[0]).exists()
     assert "Traceback" not in err
 
 
@@ -136,6 +140,8 @@ def test_help_teaches() -> None:
         (["--env", "CartPole-v1"], ["env", "CartPole-v1", "mlfs_gym/JobScheduling-v0"]),
         (["--trace", "nowhere.csv"], ["nowhere.csv", "no such file"]),
         (["--set", 'evaluation.compare_with=["best"]'], ["'best'", "mlf_h"]),
+        (["--set", "evaluation.compare_with=best"], ["'best'", "mlf_h"]),
+        (["--set", "device=foo"], ["'device'", "found 'foo'", "cpu"]),
     ],
     ids=" ".join,
 )

@@ -18,7 +18,7 @@ def test_difference_by_hand() -> None:
 
 
 def test_pairing_removes_what_seeds_have_in_common() -> None:
-    reference = [10.0, 200.0, 3000.0, 40.0]
+    reference = [10.0, 200.0, 3000.0, 40.0, 5.0]
     difference = paired_difference([value + 1.0 for value in reference], reference)
     assert difference.mean == pytest.approx(1.0)
     assert difference.half_width == pytest.approx(0.0, abs=1e-9)
@@ -33,6 +33,14 @@ def test_unknown_values_leave_their_pairs_out() -> None:
     assert alone.mean == 1.5
     assert math.isnan(alone.half_width)
     assert not alone.is_significant
+
+
+def test_fewer_than_five_pairs_are_never_significant() -> None:
+    for count in range(2, 8):
+        difference = paired_difference([1.0 + 0.01 * index for index in range(count)], [0.0] * count)
+        assert difference.half_width < 0.1
+        assert difference.is_significant == (count >= 5)
+        assert difference.relative_to(2.0).is_significant == (count >= 5)
 
 
 def test_lengths_must_agree() -> None:

@@ -13,9 +13,10 @@ import pytest
 import mlfs_gym
 from mlfs_gym.cluster.cluster import Cluster
 from mlfs_gym.config import SimulationConfig
+from mlfs_gym.envs.presets import PRESETS
 from mlfs_gym.report.metrics import METRICS
 from mlfs_gym.schedulers import make_scheduler, scheduler_names
-from mlfs_gym.workloads import make_workload
+from mlfs_gym.workloads import default_cluster, default_simulation, make_workload
 from mlfs_gym.workloads.toy import TOY_CLUSTER, TOY_FIFO_JCT_SECONDS, TOY_SHORTEST_FIRST_JCT_SECONDS, toy
 
 EXACT = {"sharing": False, "contention": False}
@@ -57,6 +58,21 @@ def test_name_or_instance_and_settings_or_mapping_are_the_same(scheduler: str) -
     )
     assert set(by_name.metrics) == set(METRICS)
     pd.testing.assert_frame_equal(by_name.jobs, by_instance.jobs)
+
+
+def test_a_name_brings_its_own_sharing_and_cluster() -> None:
+    """The same as on the command line and in the environment of that name."""
+    for name, preset in PRESETS.items():
+        workload = "small" if name == "small" else "testbed"
+        assert default_simulation(workload) == preset.simulation
+        assert default_cluster(workload) == preset.cluster
+    plain = mlfs_gym.simulate("small", "fifo", simulation={"contention": False}, cluster={"servers": 6}).cluster
+    assert not plain.simulation_config.sharing
+    assert not plain.simulation_config.contention
+    assert plain.cluster_config.servers == 6
+    assert mlfs_gym.simulate("small", "fifo", simulation={"sharing": True}).cluster.simulation_config.sharing
+    assert mlfs_gym.simulate("small", "fifo", simulation=SimulationConfig()).cluster.simulation_config.sharing
+    assert mlfs_gym.simulate("testbed", "fifo").cluster.cluster_config.servers == 20
 
 
 def test_watching_changes_nothing() -> None:

@@ -61,23 +61,32 @@ def test_metrics_have_their_meaning_beside_them() -> None:
 
 def test_comparison_shows_means_and_paired_differences() -> None:
     samples = {
-        "mlf_h": {"average_jct_s": [600.0, 1200.0], "deadline_ratio": [0.5, 0.7], "rounds": [1.0, 2.0]},
-        "srtf": {"average_jct_s": [540.0, 1140.0], "deadline_ratio": [0.6, 0.7], "rounds": [1.0, 2.0]},
+        "mlf_h": {"average_jct_s": [600.0, 1200.0] * 3, "deadline_ratio": [0.5, 0.7] * 3, "rounds": [1.0, 2.0] * 3},
+        "srtf": {"average_jct_s": [540.0, 1140.0] * 3, "deadline_ratio": [0.6, 0.7] * 3, "rounds": [1.0, 2.0] * 3},
     }
     text = rendered(comparison_table(samples, "mlf_h"))
     assert "15.0" in text  # minutes
     assert "14.0" in text
     assert "-1.0 ±0.0*" in text
-    assert "+5.0 ±63.5 " in text  # t(1) = 12.7 times a standard error of 5: no star
+    assert "+5.0 ±5.7 " in text  # t(5) = 2.57 times a standard error of 2.24: no star
     assert "vs mlf_h" in text
-    assert comparison_note(samples, "mlf_h").startswith("2 seeds. vs mlf_h: ")
+    assert comparison_note(samples, "mlf_h").startswith("6 seeds. vs mlf_h: ")
     assert "Rounds" not in text  # compared are the columns asked for ...
     assert "Traffic" not in text  # ... that the results have
 
 
+@pytest.mark.parametrize(("seeds", "text"), [(1, "1 seed. "), (4, "4 seeds. ")])
+def test_few_seeds_have_no_stars(seeds: int, text: str) -> None:
+    samples = {name: {"average_jct_s": [jct] * seeds} for name, jct in (("mlf_h", 600.0), ("srtf", 60.0))}
+    assert "*" not in rendered(comparison_table(samples, "mlf_h"))
+    note = comparison_note(samples, "mlf_h")
+    assert note.startswith(text)
+    assert "no * with fewer than 5 seeds" in note
+
+
 @pytest.mark.parametrize(("change", "style"), [(-60.0, "green"), (60.0, "red")])
 def test_colour_says_whether_a_difference_is_an_improvement(change: float, style: str) -> None:
-    reference = [600.0, 1200.0, 900.0]
+    reference = [600.0, 1200.0, 900.0, 300.0, 60.0]
     samples = {"a": {"average_jct_s": reference}, "b": {"average_jct_s": [value + change for value in reference]}}
     cell = list(comparison_table(samples, "a").columns[1].cells)[1]
     assert style in str(cell.spans)  # type: ignore[union-attr]

@@ -43,6 +43,20 @@ def test_the_page_follows_the_raw_results(comparison: Comparison) -> None:
     assert "1240 jobs: 1 and 17 as published" in page(changed)
 
 
+def test_the_page_says_first_where_mlf_h_alone_falls_behind(comparison: Comparison) -> None:
+    first = PAGE.split("## In short")[1].strip().splitlines()[0]
+    assert "Without MLF-C, MLF-H falls behind under overload: its JCT at 1860 jobs" in first
+    runs = comparison.runs.copy()
+    runs.loc[runs["scheduler"].isin(["mlf_h", WITH_MLF_C]), "average_jct_s"] *= 0.1
+    changed = page(Comparison(RAW, comparison.config, runs, comparison.timing, comparison.jct_quantiles))
+    assert "falls behind" not in changed
+    assert "Of 51 pairs of the paper's order" in PAGE  # 17 at 620, 1240 and 1860 jobs
+
+
+def test_long_tables_of_constants_are_the_end_of_the_page() -> None:
+    assert [line for line in PAGE.splitlines() if line.startswith("## ")][-1] == "## Appendix: constants"
+
+
 def test_the_script_writes_the_page_and_the_plots_it_shows(tmp_path: Path) -> None:
     done = run_script("--out", str(tmp_path / "again.md"))
     assert done.returncode == 0, done.stderr
@@ -116,9 +130,11 @@ def test_every_setting_of_the_testbed_has_a_source(monkeypatch: pytest.MonkeyPat
     ("mean", "half", "sign"),
     [
         (-0.32, 0.02, AGREES),
-        (-0.26, 0.01, AGREES),  # 0.27 is beyond three quarters of 0.30
+        (-0.26, 0.01, AGREES),  # beyond three quarters of 0.30
         (-0.20, 0.02, SAME_DIRECTION),
-        (-0.44, 0.02, AGREES),  # 0.42 is within five quarters of 0.34
+        (-0.20, 0.15, SAME_DIRECTION),  # a wide interval earns nothing
+        (-0.42, 0.02, AGREES),  # within five quarters of 0.34
+        (-0.44, 0.02, SAME_DIRECTION),
         (-0.50, 0.02, SAME_DIRECTION),
         (-0.32, 0.40, NO_DIFFERENCE),
         (0.10, 0.02, OPPOSITE),

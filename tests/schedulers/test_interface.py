@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,9 +57,10 @@ def test_a_class_of_ones_own_by_its_path() -> None:
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("fiffo", "found 'fiffo', expected one of fifo, sjf, srtf, mlf_h, "),
+        ("fiffo", "found 'fiffo' (did you mean fifo?), expected one of fifo, sjf, srtf, mlf_h, "),
+        ("quickest", "found 'quickest', expected one of fifo, sjf, srtf, mlf_h, "),
         ("", "found ''"),
-        ("no_such_module:Thing", "No module named 'no_such_module'"),
+        ("no_such_module:Thing", "found no module no_such_module for 'no_such_module:Thing'; looked in "),
         ("tests.schedulers.test_interface:NoSuchClass", "NoSuchClass"),
         ("tests.schedulers.test_interface:NeedsAnArgument", "argument"),
         ("builtins:dict", "no subclass of mlfs_gym.schedulers.Scheduler"),
@@ -70,6 +72,13 @@ def test_a_wrong_name_gives_one_line_that_says_why(name: str, complaint: str) ->
         make_scheduler(name)
     assert complaint in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_module_that_lacks_another_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "needs_what_is_not_there.py").write_text("import no_such_package\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SettingsError, match="cannot be made: No module named 'no_such_package'"):
+        make_scheduler("needs_what_is_not_there:Mine")
 
 
 def test_parameters_of_mlf_h_are_validated() -> None:

@@ -14,6 +14,7 @@ from mlfs_gym.errors import SettingsError
 from mlfs_gym.report.compare.one_run import QUANTILES
 from mlfs_gym.report.compare.plan import Run, plan
 from mlfs_gym.report.compare.settings import CompareConfig
+from mlfs_gym.report.compare.traits import Traits, traits_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +39,12 @@ class ComparisonFolder:
         Raises:
             SettingsError: it holds a comparison on other workloads or another cluster.
         """
+        if self.path.exists() and not self.path.is_dir():
+            raise SettingsError(f"folder: found {self.path}, a file, expected a folder, new or of a comparison")
         file = self.path / "comparison.json"
+        traits = traits_of(config.schedulers, {})
         if file.exists():
+            traits = {**self.read_traits(), **traits}
             before = self.read_config()
             field = config.same_question(before)
             if field is not None:
@@ -52,6 +57,7 @@ class ComparisonFolder:
             (self.path / name).mkdir(parents=True, exist_ok=True)
         document = {
             "settings": config.model_dump(mode="json"),
+            "schedulers": {name: found.document() for name, found in traits.items()},
             "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
             "versions": {"python": platform.python_version(), **{name: _version(name) for name in _VERSIONS}},
             "machine": {"processor": platform.machine(), "system": platform.system(), "cores": os.cpu_count()},
@@ -65,27 +71,47 @@ class ComparisonFolder:
         Raises:
             SettingsError: it is no comparison's folder.
         """
-        file = self.path / "comparison.json"
-        try:
-            return CompareConfig.parse(json.loads(file.read_text(encoding="utf-8"))["settings"])
-        except (OSError, ValueError, KeyError) as error:
-            raise SettingsError(
-                f"{self.path}: found no comparison, expected a readable {file.name} ({error})"
-            ) from None
+        return CompareConfig.parse(self._document()["settings"])
 
-    def is_complete(self, run: Run) -> bool:
-        """True if the run need not be played again."""
-        return (self.path / "runs" / f"{run.key}.json").exists()
+    def read_traits(self) -> dict[str, Traits]:
+        """Of schedulers that took part, as they were then.
+
+        Raises:
+            SettingsError: it is no comparison's folder.
+        """
+        return {name: Traits(**found) for name, found in self._document().get("schedulers", {}).items()}
+
+    def record(self, run: Run) -> dict[str, Any] | None:
+        """What is kept of a complete run; None if it has not been played."""
+        try:
+            found: dict[str, Any] = json.loads(self._record(run).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return found
+
+    def forget(self, run: Run) -> None:
+        """The run is to be played again, whenever the comparison goes on."""
+        self._record(run).unlink(missing_ok=True)
 
     def collect(self, config: CompareConfig) -> list[dict[str, Any]]:
         """Records of all complete runs, in the order of schedulers, settings, sizes and seeds."""
         order = {name: position for position, name in enumerate(config.schedulers)}
-        found = [
-            json.loads((self.path / "runs" / f"{run.key}.json").read_text(encoding="utf-8"))
-            for run in plan(config)
-            if self.is_complete(run)
-        ]
+        found = [record for run in plan(config) for record in [self.record(run)] if record is not None]
         return sorted(found, key=lambda r: (order[r["scheduler"]], config.gpus.index(r["gpus"]), r["size"], r["seed"]))
+
+    def _record(self, run: Run) -> Path:
+        return self.path / "runs" / f"{run.key}.json"
+
+    def _document(self) -> dict[str, Any]:
+        file = self.path / "comparison.json"
+        try:
+            document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            document["settings"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SettingsError(
+                f"{self.path}: found no comparison, expected a readable {file.name} ({error})"
+            ) from None
+        return document
 
     def write_tables(self, tables: Tables) -> None:
         """Each table in a file of its name; `timing.csv` alone differs from machine to machine."""

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from mlfs_gym.config import ClusterConfig
+from mlfs_gym.report.compare.fingerprint import package_code, source_of
 from mlfs_gym.report.compare.plan import Run
+from mlfs_gym.report.own_code import own_traceback
 from mlfs_gym.report.simulate import Result, simulate
 from mlfs_gym.workloads.presets import make_workload
 from mlfs_gym.workloads.workload import Workload
@@ -23,7 +25,7 @@ QUANTILES = tuple(percent / 100 for percent in range(101))
 
 
 def play(run: Run, workload: str, cluster: ClusterConfig, folder: Path) -> str | None:
-    """Play a run and write its files. Returns a traceback if the scheduler fails.
+    """Play a run and write its files. Returns a traceback, from the scheduler's own code on, if it fails.
 
     The record of a run is written last and at once: where it is, the run is complete.
     """
@@ -31,8 +33,8 @@ def play(run: Run, workload: str, cluster: ClusterConfig, folder: Path) -> str |
     try:
         jobs = _workload(workload, run.seed, tuple(run.workload_options.items()))
         result = simulate(jobs, run.scheduler, cluster, {"sharing": run.gpus == "shared"}, run.seed)
-    except Exception:
-        return traceback.format_exc()
+    except Exception as error:
+        return own_traceback(error) or traceback.format_exc()
     table = result.jobs.to_csv(index=False).encode()
     # The same bytes for the same jobs: no time stamp.
     _write_at_once(folder / "jobs" / f"{run.key}.csv.gz", gzip.compress(table, compresslevel=1, mtime=0))
@@ -51,6 +53,7 @@ def record_of(run: Run, result: Result, seconds: float) -> dict[str, Any]:
         "gpus": run.gpus,
         "size": run.size,
         "seed": run.seed,
+        "made_by": {"source": source_of(run.scheduler), "package": package_code()},
         "reached_time_limit": result.reached_limit,
         "metrics": result.metrics,
         "jct_quantiles_s": np.quantile(jct, QUANTILES, method="inverted_cdf").tolist(),

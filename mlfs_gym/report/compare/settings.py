@@ -10,7 +10,7 @@ from mlfs_gym.config import ClusterConfig, Settings
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.schedulers.ablations import ablated_names
 from mlfs_gym.schedulers.registry import make_scheduler, scheduler_names
-from mlfs_gym.workloads.presets import PRESETS, default_cluster
+from mlfs_gym.workloads.presets import PRESETS, check_size, default_cluster
 
 Gpus = Literal["shared", "exclusive"]
 SizeIs = Literal["jobs", "load"]
@@ -106,6 +106,8 @@ def _sizes(workload: str, jobs: list[int] | None, loads: list[float] | None) -> 
     for option, given in (("jobs", jobs), ("load", loads)):
         if given and option not in known:
             raise SettingsError(f"{option}: found {given}, expected none: the workload '{workload}' has one size")
+        for size in given or []:
+            check_size({option: size})
     if jobs:
         return "jobs", tuple(float(count) for count in jobs)
     if loads:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,10 +11,10 @@ import numpy as np
 
 from mlfs_gym.report.compare.markdown import markdown_table
 from mlfs_gym.report.compare.settings import CompareConfig
+from mlfs_gym.report.compare.traits import Traits, labels_of, traits_of
 from mlfs_gym.report.paired import Difference, paired_difference
-from mlfs_gym.report.tables import SHOWN, Unit, unit_for
+from mlfs_gym.report.tables import SHOWN, Unit, seeds_text, stars_text, unit_for
 from mlfs_gym.schedulers.ablations import ABLATIONS, Ablation
-from mlfs_gym.schedulers.registry import make_scheduler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,16 +43,24 @@ class Summary:
         runs: one row per run, with metrics.
         timing: one row per run, with wall-clock times.
         reference: of the paired differences; None for MLF-H if it took part, else the first scheduler.
+        traits: of schedulers, as they were when they played; others are made, to ask them.
     """
 
     def __init__(
-        self, config: CompareConfig, runs: pd.DataFrame, timing: pd.DataFrame, reference: str | None = None
+        self,
+        config: CompareConfig,
+        runs: pd.DataFrame,
+        timing: pd.DataFrame,
+        reference: str | None = None,
+        traits: Mapping[str, Traits] | None = None,
     ) -> None:
         self.config = config
         present = set(runs["scheduler"])
         self.schedulers = [name for name in config.schedulers if name in present]
         self.reference = reference or ("mlf_h" if "mlf_h" in present else self.schedulers[0])
-        self.runs = with_published(runs)
+        self.traits = traits_of(self.schedulers, traits or {})
+        self._labels = labels_of(self.traits)
+        self.runs = with_published(runs, self.traits)
         self._timing = timing
         self.settings = [name for name in (*config.gpus, AS_PUBLISHED) if (self.runs["gpus"] == name).any()]
         self.sizes = sorted(set(runs["size"]))
@@ -63,6 +72,19 @@ class Summary:
 
         group = self._values.get((scheduler, gpus, size))
         return pd.Series(dtype=float) if group is None else group[metric].sort_index()
+
+    def label(self, scheduler: str) -> str:
+        """How tables call it: a ``module:Class`` by the name that it gives itself, where that is no other's."""
+        return self._labels.get(scheduler, scheduler)
+
+    def played(self, gpus: str) -> list[str]:
+        """Schedulers that have runs in a setting."""
+        return [name for name in self.schedulers if any((name, gpus, size) in self._values for size in self.sizes)]
+
+    def lacking(self, scheduler: str, gpus: str, size: float) -> str:
+        """Which of the seeds a mean stands on, as in " (2 of 3 seeds)"; nothing if all were played."""
+        count, all_of_them = len(self._values.get((scheduler, gpus, size), ())), len(self.config.seeds)
+        return "" if count in (0, all_of_them) else f" ({count} of {seeds_text(all_of_them)})"
 
     def mean(self, scheduler: str, gpus: str, size: float, metric: str) -> Difference:
         """Mean over seeds, with its 95% interval."""
@@ -76,9 +98,7 @@ class Summary:
         seeds = mine.index.intersection(theirs.index)
         difference = paired_difference(mine[seeds].to_list(), theirs[seeds].to_list())
         base = float(theirs[seeds].mean()) if len(seeds) else float("nan")
-        if not base > 0.0:
-            return Difference(float("nan"), float("nan"))
-        return Difference(difference.mean / base, difference.half_width / base)
+        return difference.relative_to(base)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -89,7 +109,7 @@ class Summary:
         for metric in (*PAPER_METRICS, "urgent_deadline_ratio", "migrations", "preemptions"):
             for gpus in self.settings:
                 for size in self.sizes:
-                    for name in self.schedulers:
+                    for name in self.played(gpus):
                         mean = self.mean(name, gpus, size, metric)
                         relative = self.relative(name, gpus, size, metric, self.reference)
                         key = {"metric": metric, "gpus": gpus, "size": size, "scheduler": name}
@@ -144,14 +164,15 @@ class Summary:
         config = self.config
         parts = [
             f"# Comparison on {config.workload}\n",
-            f"{len(self.schedulers)} schedulers, {len(config.seeds)} seeds. Mean ± half of its 95% interval; "
-            f"below it, paired difference to `{self.reference}` on the same seeds, in percent, likewise. "
-            "A difference in bold has an interval that leaves out 0.",
+            f"{len(self.schedulers)} schedulers, {seeds_text(len(config.seeds))}. Mean ± half of its 95% interval; "
+            f"below it, paired difference to `{self.label(self.reference)}` on the same seeds, in percent, likewise; "
+            f"{stars_text(len(config.seeds), 'bold')}.",
         ]
         if AS_PUBLISHED in self.settings:
+            shared = [f"`{self.label(name)}`" for name in self.schedulers if self.traits[name].shares_gpus]
             parts.append(
                 f"\n*{AS_PUBLISHED.capitalize()}*: GPUs shared or exclusive as in each scheduler's own paper "
-                f"(shared: {', '.join(f'`{name}`' for name in self.schedulers if make_scheduler(name).shares_gpus)})."
+                f"(shared: {', '.join(shared) or 'none'})."
             )
         for metric in PAPER_METRICS:
             parts += [f"\n## {SHOWN[metric].label}\n", *self._metric_tables(metric)]
@@ -165,7 +186,7 @@ class Summary:
         for gpus in self.settings:
             largest = self.mean(self.reference, gpus, self.sizes[-1], metric).mean
             unit = unit_for(SHOWN[metric].kind, abs(largest))
-            rows = [[f"`{name}`", *self._cells(name, gpus, metric, unit)] for name in self.schedulers]
+            rows = [[f"`{self.label(name)}`", *self._cells(name, gpus, metric, unit)] for name in self.played(gpus)]
             in_unit = f" ({unit.name})" if unit.name else ""
             headers = [f"GPUs {gpus}{in_unit}", *(self.header(size) for size in self.sizes)]
             parts += [markdown_table(headers, rows), ""]
@@ -175,7 +196,7 @@ class Summary:
         cells = []
         for size in self.sizes:
             mean = self.mean(name, gpus, size, metric)
-            cell = _plus_minus(unit.number(mean.mean), unit.number(mean.half_width))
+            cell = _plus_minus(unit.number(mean.mean), unit.number(mean.half_width)) + self.lacking(name, gpus, size)
             if name != self.reference:
                 cell += f"<br>{percent(self.relative(name, gpus, size, metric, self.reference))}"
             cells.append(cell)
@@ -185,7 +206,7 @@ class Summary:
         median = self._timing.groupby(["scheduler", "gpus", "size"])["scheduler_ms_median"].median()
         rows = [
             [
-                f"`{name}`",
+                f"`{self.label(name)}`",
                 *(_milliseconds(median.get((name, gpus, size))) for gpus in self.config.gpus for size in self.sizes),
             ]
             for name in self.schedulers
@@ -205,13 +226,13 @@ class Summary:
         return markdown_table(["part", "metric", "GPUs", *(self.header(size) for size in self.sizes)], rows)
 
 
-def with_published(runs: pd.DataFrame) -> pd.DataFrame:
+def with_published(runs: pd.DataFrame, traits: Mapping[str, Traits]) -> pd.DataFrame:
     """The runs, and once more, as "as published", those with GPUs as in the scheduler's paper; if both were played."""
     import pandas as pd
 
     if set(runs["gpus"]) != {"shared", "exclusive"}:
         return runs
-    shares = {name: make_scheduler(name).shares_gpus for name in runs["scheduler"].unique()}
+    shares = {name: found.shares_gpus for name, found in traits.items()}
     published = runs[(runs["gpus"] == "shared") == runs["scheduler"].map(shares)]
     return pd.concat([runs, published.assign(gpus=AS_PUBLISHED)], ignore_index=True)
 

@@ -29,7 +29,7 @@ def write_relative(summary: Summary, folder: Path) -> None:
     with panels(titles, 1, width=1.9, height=0.9 + _ROW_HEIGHT * len(others)) as (figure, axes):
         for axis, size in zip(axes, summary.sizes, strict=True):
             points = [
-                Point(row, gpus == "shared", look_of(name).colour, look_of(name).marker, *effect)
+                Point(row, gpus == "shared", look_of(name).colour, look_of(name).marker, effect.mean, effect.half_width)
                 for row, name in enumerate(others)
                 for gpus in summary.config.gpus
                 for effect in [summary.relative(name, gpus, size, "average_jct_s", summary.reference)]
@@ -50,7 +50,7 @@ def write_ablations(summary: Summary, folder: Path) -> None:
     with panels(titles, 1, width=1.9, height=0.9 + _ROW_HEIGHT * len(parts)) as (figure, axes):
         for axis, size in zip(axes, summary.sizes, strict=True):
             points = [
-                Point(row, gpus == "shared", _ABLATION_COLOURS[gpus], "o", *effect)
+                Point(row, gpus == "shared", _ABLATION_COLOURS[gpus], "o", effect.mean, effect.half_width)
                 for row, (ablation, metric) in enumerate(parts)
                 for gpus in summary.config.gpus
                 for effect in [summary.relative(ablation.whole, gpus, size, metric, ablation.without)]

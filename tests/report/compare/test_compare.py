@@ -112,8 +112,10 @@ def test_a_finished_comparison_can_be_extended(tmp_path: Path, monkeypatch: pyte
     compare(["fifo"], tmp_path, **SMALL)
     found = compare(["srtf"], tmp_path, **{**SMALL, "seeds": 3, "gpus": "shared"})
     assert len(played) == 4 + 3
-    assert set(found.runs["scheduler"]) == {"fifo", "srtf"}
+    assert set(found.runs["scheduler"]) == {"srtf"}
     assert found.config.seeds == (0, 1, 2)
+    kept = pd.read_csv(tmp_path / "runs.csv")
+    assert kept["scheduler"].value_counts().to_dict() == {"fifo": 4, "srtf": 3}
 
 
 def test_another_question_needs_another_folder(tmp_path: Path) -> None:
