@@ -54,6 +54,8 @@ def spread_hosts(state: State, job: int, hosts: Array) -> bool:
     if replica == NONE:
         return False
     row = state.jobs[job]
+    if state.clock[0].sharing == 0 and state.clock[0].free_gpus < row.partitions:
+        return False
     first = row.first_task + replica * row.partitions
     given = 0
     while given < row.partitions:

@@ -24,7 +24,7 @@ from mlfs_gym.config import Settings
 from mlfs_gym.schedulers.base import Scheduler
 from mlfs_gym.schedulers.ordered import place_what_fits
 from mlfs_gym.schedulers.packing import hosts_on_server, spread_hosts
-from mlfs_gym.schedulers.room import Queue, could_make_room, make_room, may_preempt
+from mlfs_gym.schedulers.room import Queue, could_make_room, make_room, may_preempt, new_room_scratch
 
 # How to place a job: values of `Queue.style`.
 CONSOLIDATED: Final = 0  # each replica on as few servers as possible
@@ -60,12 +60,13 @@ class PreemptiveScheduler(Scheduler):
         self.settings = settings
         self.wake_every_seconds = settings.quantum_seconds if settings.quantum_seconds > 0 else np.inf
         self._round_times = np.full(1, -np.inf)
-        self._rank = np.zeros(0, np.int64)
+        self._state: State | None = None
 
     def reset(self, cluster: Cluster) -> None:
         """Forget when the rounds were."""
         del cluster
         self._round_times = np.full(1, -np.inf)
+        self._state = None
 
     def schedule(self, cluster: Cluster) -> None:
         """Decide, if somebody waits."""
@@ -95,7 +96,8 @@ class PreemptiveScheduler(Scheduler):
             wanted: shape (n,), replicas; None: all that the job asks for.
             style: shape (n,); None: `CONSOLIDATED`.
         """
-        if len(self._rank) != len(state.jobs):
+        if self._state is not state:
+            self._state, self._room = state, new_room_scratch(state)
             self._rank = np.zeros(len(state.jobs), np.int64)
         jobs = state.jobs
         status = jobs["status"][order]
@@ -110,6 +112,7 @@ class PreemptiveScheduler(Scheduler):
             overdue=(status == QUEUED) & (waited >= self.settings.patience_seconds),
             style=np.zeros(len(order), np.int64) if style is None else np.ascontiguousarray(style, np.int64),
             rank=self._rank,
+            room=self._room,
         )
 
     def _note_round(self, state: State) -> None:
@@ -148,7 +151,7 @@ class ByLevel(PreemptiveScheduler):
         )
 
 
-@kernel(allocates=True)
+@kernel
 def serve_in_order(state: State, queue: Queue, hosts: Array) -> bool:
     """Place jobs in order, each with the replicas that it wants; preempt where that makes room for one.
 
@@ -162,6 +165,8 @@ def serve_in_order(state: State, queue: Queue, hosts: Array) -> bool:
     """
     for position in range(queue.order.shape[0]):
         queue.rank[queue.order[position]] = position
+    queue.room.refused.count[0] = 0
+    queue.room.refused_for_good.count[0] = 0
     last = queue.order.shape[0] - 1
     for position in range(queue.order.shape[0]):
         job = queue.order[position]
@@ -181,7 +186,7 @@ def serve_in_order(state: State, queue: Queue, hosts: Array) -> bool:
     return True
 
 
-@kernel(allocates=True)
+@kernel
 def _gpus_together(state: State, job: int, style: int, overdue: bool) -> int:
     """GPUs that must come free together for the job to go on."""
     row = state.jobs[job]
@@ -191,7 +196,7 @@ def _gpus_together(state: State, job: int, style: int, overdue: bool) -> int:
     return row.partitions
 
 
-@kernel(allocates=True)
+@kernel
 def _place_next(state: State, job: int, style: int, overdue: bool, hosts: Array) -> bool:
     """Place one replica more, or all of a job that must be together. False if there is no room."""
     if _gpus_together(state, job, style, overdue) > state.jobs[job].partitions:
@@ -201,13 +206,16 @@ def _place_next(state: State, job: int, style: int, overdue: bool, hosts: Array)
     return style == SPREAD and spread_hosts(state, job, hosts) and place_replica(state, job, hosts)
 
 
-@kernel(allocates=True)
+@kernel
 def _place_together(state: State, job: int, hosts: Array) -> bool:
     """All replicas on the server with the fewest usable GPUs that takes them. False if there is none."""
     row = state.jobs[job]
     best = NONE
     fewest = 0
+    exclusive = state.clock[0].sharing == 0
     for server in range(state.servers.shape[0]):
+        if exclusive and state.servers[server].free_gpus < row.num_gpus:
+            continue
         usable = usable_gpus(state, row.first_task, server)
         if usable >= row.num_gpus and (best == NONE or usable < fewest):
             best = server
@@ -246,7 +254,7 @@ def serve_admitted(state: State, order: Array, hosts: Array) -> None:
         place_what_fits(state, admitted[position], hosts)
 
 
-@kernel(allocates=True)
+@kernel
 def compute_demand(state: State, job: int) -> int:
     """Milli-GPUs that the whole job asks for."""
     row = state.jobs[job]

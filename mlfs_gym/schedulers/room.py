@@ -7,17 +7,66 @@ from others, and there the least important jobs go first.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from mlfs_gym.cluster.arrays import NONE, RUNNING, Array, State
 from mlfs_gym.cluster.booking import MILLI
+from mlfs_gym.cluster.bundle import B1, F8, I8, Bundle, Of
 from mlfs_gym.cluster.decisions import evict_job
 from mlfs_gym.cluster.jit import kernel
+from mlfs_gym.cluster.sorting import sort_with
+from mlfs_gym.schedulers.refusals import Refusals, is_refused, new_refusals, refuse
 
 
-class Queue(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class RoomScratch(Bundle):
+    """Arrays to plan with.
+
+    Attributes:
+        victims: shape (T,), int64, positions in the queue.
+        tasks_on: shape (GPUs of the largest server,), int64.
+        memory_on: likewise.
+        used_on: likewise.
+        cost: shape (S,).
+        servers: shape (S,), int64.
+        memory_mattered: shape (1,), int64, 1 if the last search for a server failed for memory somewhere.
+        refused: for what no room could be made in this round.
+        refused_for_good: for what there would be none even if held jobs could be preempted.
+    """
+
+    victims: Annotated[Array, Of(I8)]
+    tasks_on: Annotated[Array, Of(I8)]
+    memory_on: Annotated[Array, Of(I8)]
+    used_on: Annotated[Array, Of(I8)]
+    cost: Annotated[Array, Of(F8)]
+    servers: Annotated[Array, Of(I8)]
+    memory_mattered: Annotated[Array, Of(I8)]
+    refused: Refusals
+    refused_for_good: Refusals
+
+
+def new_room_scratch(state: State) -> RoomScratch:
+    """For one cluster."""
+    servers, largest = len(state.servers), int(state.servers["num_gpus"].max())
+    tasks_on, memory_on, used_on = np.zeros((3, largest), np.int64)
+    return RoomScratch(
+        victims=np.zeros(len(state.tasks), np.int64),
+        tasks_on=tasks_on,
+        memory_on=memory_on,
+        used_on=used_on,
+        cost=np.zeros(servers),
+        servers=np.zeros(servers, np.int64),
+        memory_mattered=np.zeros(1, np.int64),
+        refused=new_refusals(),
+        refused_for_good=new_refusals(),
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Queue(Bundle):
     """Active jobs in the order of service, with what there is to know of each position.
 
     Attributes:
@@ -28,18 +77,20 @@ class Queue(NamedTuple):
         overdue: shape (n,), bool: it has waited so long that it may preempt later arrivals of its own level too.
         style: shape (n,), int64: how to place it, see `mlfs_gym.schedulers.preemptive`.
         rank: shape (J,), int64: position of each active job.
+        room: to try out what would be if others left.
     """
 
-    order: Array
-    level: Array
-    wanted: Array
-    held: Array
-    overdue: Array
-    style: Array
-    rank: Array
+    order: Annotated[Array, Of(I8)]
+    level: Annotated[Array, Of(F8)]
+    wanted: Annotated[Array, Of(I8)]
+    held: Annotated[Array, Of(B1)]
+    overdue: Annotated[Array, Of(B1)]
+    style: Annotated[Array, Of(I8)]
+    rank: Annotated[Array, Of(I8)]
+    room: RoomScratch
 
 
-@kernel(allocates=True)
+@kernel
 def may_preempt(state: State, queue: Queue, position: int, victim: int, even_held: bool) -> bool:
     """True if the job at a position may take the place of the one at position `victim`."""
     if victim == position or state.jobs[queue.order[victim]].status != RUNNING:
@@ -52,7 +103,7 @@ def may_preempt(state: State, queue: Queue, position: int, victim: int, even_hel
     return queue.overdue[position] and bypassed and queue.level[victim] == queue.level[position]
 
 
-@kernel(allocates=True)
+@kernel
 def make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
     """Evict so that the next replica of a job, or all of them, fits.
 
@@ -65,13 +116,25 @@ def make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
     Returns:
         False, with nothing changed, if that cannot be.
     """
-    if needed > state.servers[0].num_gpus:
+    if _known_refusal(state, queue, position, needed, queue.room.refused):
+        return False
+    if not _make_room(state, queue, position, needed):
+        _remember(state, queue, position, needed, queue.room.refused)
+        return False
+    queue.room.refused.count[0] = 0
+    queue.room.refused_for_good.count[0] = 0
+    return True
+
+
+@kernel
+def _make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
+    if needed > state.clock[0].largest_server:
         return _clear_servers(state, queue, position, needed, False)
     server = cheapest_server(state, queue, position, needed, False)
     if server == NONE:
         return False
     task = state.jobs[queue.order[position]].first_task
-    victims = np.empty(state.servers[server].num_tasks, np.int64)
+    victims = queue.room.victims
     count = _victims_on(state, queue, position, server, False, victims)
     for gone in range(1, count + 1):
         enough = usable_without(state, queue, task, server, victims, gone) >= needed
@@ -82,37 +145,88 @@ def make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
     return False
 
 
-@kernel(allocates=True)
+@kernel
 def could_make_room(state: State, queue: Queue, position: int, needed: int) -> bool:
     """True if there would be room if also those jobs could be preempted that are held now."""
-    if needed > state.servers[0].num_gpus:
-        return _clear_servers(state, queue, position, needed, True)
-    return cheapest_server(state, queue, position, needed, True) != NONE
+    if _known_refusal(state, queue, position, needed, queue.room.refused_for_good):
+        return False
+    if needed > state.clock[0].largest_server:
+        could = _clear_servers(state, queue, position, needed, True)
+    else:
+        could = cheapest_server(state, queue, position, needed, True) != NONE
+    if not could:
+        _remember(state, queue, position, needed, queue.room.refused_for_good)
+    return could
 
 
-@kernel(allocates=True)
+@kernel
+def _known_refusal(state: State, queue: Queue, position: int, needed: int, refusals: Refusals) -> bool:
+    if state.clock[0].sharing == 1:
+        return False
+    job = queue.order[position]
+    task = state.tasks[state.jobs[job].first_task]
+    level, overdue, largest = queue.level[position], queue.overdue[position], state.clock[0].largest_server
+    return is_refused(refusals, needed, job, level, overdue, task.memory, task.gpu_memory, largest)
+
+
+@kernel
+def _remember(state: State, queue: Queue, position: int, needed: int, refusals: Refusals) -> None:
+    job = queue.order[position]
+    task = state.tasks[state.jobs[job].first_task]
+    mattered = needed <= state.clock[0].largest_server and queue.room.memory_mattered[0] == 1
+    memory = task.memory if mattered else 0
+    gpu_memory = task.gpu_memory if mattered else 0
+    refuse(refusals, needed, job, queue.level[position], queue.overdue[position], memory, gpu_memory)
+
+
+@kernel
 def cheapest_server(state: State, queue: Queue, position: int, needed: int, even_held: bool) -> int:
     """The server on which the fewest GPUs must be taken away to have `needed` of them, NONE if none can do."""
     task = state.jobs[queue.order[position]].first_task
+    exclusive = state.clock[0].sharing == 0
+    victims = queue.room.victims
+    queue.room.memory_mattered[0] = 0
     best = NONE
     least = 0
     for server in range(state.servers.shape[0]):
-        victims = np.empty(state.servers[server].num_tasks, np.int64)
+        host = state.servers[server]
+        if host.num_tasks == 0 or (host.num_gpus < needed and exclusive):
+            continue
+        if exclusive and best != NONE and needed - host.free_gpus >= least:
+            continue  # so many must be taken at least
         count = _victims_on(state, queue, position, server, even_held, victims)
         taken = 0
+        freed = 0
         for gone in range(1, count + 1):
-            victim = state.jobs[queue.order[victims[gone - 1]]]
-            taken += victim.running_replicas * victim.partitions
+            victim = queue.order[victims[gone - 1]]
+            taken += state.jobs[victim].running_replicas * state.jobs[victim].partitions
             if best != NONE and taken >= least:
                 break
+            if exclusive:
+                freed += _gpus_of(state, victim, server)
+                if host.free_gpus + freed < needed:
+                    continue
             if usable_without(state, queue, task, server, victims, gone) >= needed:
                 best = server
                 least = taken
                 break
+            queue.room.memory_mattered[0] = 1  # there were GPUs enough
     return best
 
 
-@kernel(allocates=True)
+@kernel
+def _gpus_of(state: State, job: int, server: int) -> int:
+    """GPUs of a server that a job holds, where none is shared."""
+    count = 0
+    task = state.servers[server].first_task
+    while task != NONE:
+        row = state.tasks[task]
+        task = row.next_on_server
+        count += 1 if row.job == job and row.gpu != NONE else 0
+    return count
+
+
+@kernel
 def _victims_on(state: State, queue: Queue, position: int, server: int, even_held: bool, victims: Array) -> int:
     """Positions of jobs on a server that may be preempted, the least important first. Returns how many."""
     count = 0
@@ -134,7 +248,7 @@ def _victims_on(state: State, queue: Queue, position: int, server: int, even_hel
     return count
 
 
-@kernel(allocates=True)
+@kernel
 def usable_without(state: State, queue: Queue, task: int, server: int, victims: Array, gone: int) -> int:
     """GPUs of a server that could take a task if the first `gone` victims had left.
 
@@ -142,9 +256,10 @@ def usable_without(state: State, queue: Queue, task: int, server: int, victims: 
     """
     host = state.servers[server]
     row = state.tasks[task]
-    tasks_on = np.zeros(host.num_gpus, np.int64)
-    memory_on = np.zeros(host.num_gpus, np.int64)
-    used_on = np.zeros(host.num_gpus, np.int64)
+    tasks_on, memory_on, used_on = queue.room.tasks_on, queue.room.memory_on, queue.room.used_on
+    tasks_on[:] = 0
+    memory_on[:] = 0
+    used_on[:] = 0
     memory = 0
     cpu = 0
     left = 0
@@ -179,16 +294,17 @@ def usable_without(state: State, queue: Queue, task: int, server: int, victims: 
     return count
 
 
-@kernel(allocates=True)
+@kernel
 def _clear_servers(state: State, queue: Queue, position: int, needed: int, even_held: bool) -> bool:
     """Evict everybody from as many servers as a large gang needs, those with the fewest GPUs to take away first.
 
     With `even_held` it only says whether that could be done, and evicts nobody.
     """
     number = state.servers.shape[0]
-    cost = np.empty(number)  # tasks to take away for each GPU
+    cost, order = queue.room.cost, queue.room.servers  # tasks to take away for each GPU
     for server in range(number):
         cost[server] = 0.0
+        order[server] = server
         task = state.servers[server].first_task
         while task != NONE:
             row = state.tasks[task]
@@ -197,11 +313,11 @@ def _clear_servers(state: State, queue: Queue, position: int, needed: int, even_
                 cost[server] = np.inf
                 break
             cost[server] += 1.0 / state.servers[server].num_gpus
-    order = np.argsort(cost, kind="mergesort")
+    sort_with(cost, order)
     whole = 0
     gpus = 0
     while gpus < needed:
-        if whole == number or cost[order[whole]] == np.inf:
+        if whole == number or cost[whole] == np.inf:
             return False
         gpus += state.servers[order[whole]].num_gpus
         whole += 1

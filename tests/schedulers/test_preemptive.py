@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,14 @@ from mlfs_gym.schedulers.preemptive import (
     PreemptionSettings,
     serve_in_order,
 )
-from mlfs_gym.schedulers.room import Queue, cheapest_server, could_make_room, make_room, usable_without
+from mlfs_gym.schedulers.room import (
+    Queue,
+    cheapest_server,
+    could_make_room,
+    make_room,
+    new_room_scratch,
+    usable_without,
+)
 from mlfs_gym.sim.run import run
 from mlfs_gym.sim.simulated_cluster import SimulatedCluster
 from tests.builders import J, at_first_round, cluster_of, next_round, place, random_workload
@@ -52,6 +60,7 @@ def queue_of(
         overdue=np.isin(np.arange(jobs), overdue),
         style=np.full(jobs, CONSOLIDATED),
         rank=np.arange(jobs),
+        room=new_room_scratch(cluster.state),
     )
 
 
@@ -221,16 +230,16 @@ def half_full(*jobs: J) -> SimulatedCluster:
 def test_styles(style: int, two_replicas: int, two_partitions: int) -> None:
     for job, expected in ((J(replicas=2), two_replicas), (gang(2), two_partitions)):
         cluster = half_full(job)
-        queue = queue_of(cluster, 0, 0, 0)._replace(style=np.array([0, 0, style]))
+        queue = replace(queue_of(cluster, 0, 0, 0), style=np.array([0, 0, style]))
         assert serve_in_order(cluster.state, queue, cluster.hosts_scratch)
         assert running(cluster) == [1, 1, expected]
 
 
 def test_a_job_that_must_be_together_makes_room_for_all_of_it() -> None:
     cluster = half_full(J(replicas=2))
-    queue = queue_of(cluster, 1, 1, 0)._replace(style=np.array([0, 0, ONE_SERVER]), order=np.array([2, 0, 1]))
-    queue = queue._replace(
-        level=np.array([0.0, 1.0, 1.0]), wanted=np.array([2, 1, 1]), style=np.array([ONE_SERVER, 0, 0])
+    queue = replace(queue_of(cluster, 1, 1, 0), style=np.array([0, 0, ONE_SERVER]), order=np.array([2, 0, 1]))
+    queue = replace(
+        queue, level=np.array([0.0, 1.0, 1.0]), wanted=np.array([2, 1, 1]), style=np.array([ONE_SERVER, 0, 0])
     )
     serve_in_order(cluster.state, queue, cluster.hosts_scratch)
     first = cluster.jobs["first_task"][2]
@@ -242,7 +251,7 @@ def test_a_job_that_must_be_together_makes_room_for_all_of_it() -> None:
 
 def test_a_job_too_large_for_one_server_is_not_kept_waiting_for_one() -> None:
     cluster = half_full(J(replicas=4))
-    queue = queue_of(cluster, 0, 0, 0)._replace(style=np.array([0, 0, ONE_SERVER]))
+    queue = replace(queue_of(cluster, 0, 0, 0), style=np.array([0, 0, ONE_SERVER]))
     serve_in_order(cluster.state, queue, cluster.hosts_scratch)
     assert running(cluster) == [1, 1, 2]
 
@@ -250,7 +259,7 @@ def test_a_job_too_large_for_one_server_is_not_kept_waiting_for_one() -> None:
 def test_an_idle_cluster_always_places_somebody() -> None:
     # The memory of a server takes one of the two replicas; the job must be together, but nothing runs at all.
     cluster = at_first_round(J(replicas=2, memory=60 * 1024), servers=2, gpus=2, sharing=False)
-    queue = queue_of(cluster, 0)._replace(style=np.array([ONE_SERVER]))
+    queue = replace(queue_of(cluster, 0), style=np.array([ONE_SERVER]))
     serve_in_order(cluster.state, queue, cluster.hosts_scratch)
     assert cluster.jobs["status"][0] == RUNNING
     assert next_round(cluster, 60.0) == 60.0

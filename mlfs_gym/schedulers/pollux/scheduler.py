@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class Pollux(PreemptiveScheduler):
     def _leftovers(self, state: State, order: Array, wanted: Array) -> Queue:
         """Room that is left after all, for replicas that make their jobs faster; nobody preempts."""
         queue = self.make_queue(state, order, np.zeros(len(order)), wanted=wanted)
-        return queue._replace(held=np.ones(len(order), bool), overdue=np.zeros(len(order), bool))
+        return replace(queue, held=np.ones(len(order), bool), overdue=np.zeros(len(order), bool))
 
     def allocation(self, state: State, active: Array, values: Array) -> Array:
         """Replicas that jobs shall have, shape (n,), int64.
