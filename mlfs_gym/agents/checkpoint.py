@@ -5,16 +5,15 @@ from __future__ import annotations
 import io
 import pickle
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlfs_gym.agents.ppo import ImitationPPO
 from mlfs_gym.agents.run_folder import write_whole
+from mlfs_gym.agents.vec_env import MlfsVecEnv
 
 KEPT = 2  # the one before stays, in case the last is damaged
 
@@ -33,7 +32,7 @@ class Checkpoint:
     """
 
     model: bytes
-    envs: list[Any]
+    envs: MlfsVecEnv
     torch_state: torch.Tensor
     numpy_state: Any
     imitation_state: Any
@@ -44,10 +43,10 @@ class Checkpoint:
         """The state of a training now. Call it between rollouts."""
         stored = io.BytesIO()
         model.save(stored)
-        assert isinstance(model.env, DummyVecEnv)
+        assert isinstance(model.env, MlfsVecEnv)
         return cls(
             stored.getvalue(),
-            model.env.envs,
+            model.env,
             torch.get_rng_state(),
             np.random.get_state(),  # noqa: NPY002 (not ours: Stable-Baselines3 draws from it)
             imitation_rng.bit_generator.state,
@@ -56,9 +55,8 @@ class Checkpoint:
 
     def restore(self, imitation_rng: np.random.Generator, device: str) -> ImitationPPO:
         """A model that goes on from here; sets the generators as well."""
-        vec_env = DummyVecEnv([partial(_same, env) for env in self.envs])
         # force_reset would lose the episodes that are being played.
-        model = ImitationPPO.load(io.BytesIO(self.model), env=vec_env, device=device, force_reset=False)
+        model = ImitationPPO.load(io.BytesIO(self.model), env=self.envs, device=device, force_reset=False)
         torch.set_rng_state(self.torch_state)
         np.random.set_state(self.numpy_state)  # noqa: NPY002
         imitation_rng.bit_generator.state = self.imitation_state
@@ -69,10 +67,6 @@ class Checkpoint:
         write_whole(folder / f"step_{step:012d}.pkl", pickle.dumps(self, protocol=pickle.HIGHEST_PROTOCOL))
         for old in _paths(folder)[:-KEPT]:
             old.unlink()
-
-
-def _same(env: Any) -> Any:
-    return env
 
 
 def last_checkpoint(folder: Path) -> Checkpoint | None:

@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from pydantic import Field
 
 from mlfs_gym.config import RewardWeights, Settings
 from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
+from mlfs_gym.envs.vector import VectorJobSchedulingEnv
 from mlfs_gym.envs.wrappers import SkipForcedActions
 from mlfs_gym.errors import SettingsError
 from mlfs_gym.registration import register_environments
@@ -66,24 +68,32 @@ class Task:
 
     def make(self, part: Part, render_mode: str | None = None) -> JobSchedulingEnv:
         """The environment itself, over one part of the jobs."""
-        options: dict[str, Any] = {"load": self.config.load, "jobs": self.config.jobs, "sharing": self.config.sharing}
-        options["workload"] = self._workloads[part]
         # Not gym.make: it copies arguments deeply, and there would be a trace in each copy of the environment.
-        return self._env_class(
-            **self._env_options,
-            **{name: value for name, value in options.items() if value is not None},
-            preemption=self.config.preemption,
-            load_control=self.config.load_control,
-            reward_weights=self.config.reward_weights,
-            # One logit that ends the round stands against a mass that is split over many placements, and argmax would
-            # end most rounds.
-            end_round="when_blocked",
-            render_mode=render_mode,
-        )
+        return self._env_class(**self._options(part), render_mode=render_mode)
 
     def make_for_learning(self, part: Part) -> SkipForcedActions:
         """The environment that asks only where there is a choice."""
         return SkipForcedActions(self.make(part))
+
+    def make_vector(self, part: Part, copies: int) -> VectorJobSchedulingEnv:
+        """Many copies of that one."""
+        return VectorJobSchedulingEnv(
+            copies, **self._options(part), autoreset_mode=AutoresetMode.SAME_STEP, skip_forced=True
+        )
+
+    def _options(self, part: Part) -> dict[str, Any]:
+        given: dict[str, Any] = {"load": self.config.load, "jobs": self.config.jobs, "sharing": self.config.sharing}
+        given["workload"] = self._workloads[part]
+        return {
+            **self._env_options,
+            **{name: value for name, value in given.items() if value is not None},
+            "preemption": self.config.preemption,
+            "load_control": self.config.load_control,
+            "reward_weights": self.config.reward_weights,
+            # One logit that ends the round stands against a mass that is split over many placements, and argmax would
+            # end most rounds.
+            "end_round": "when_blocked",
+        }
 
 
 def core(env: gym.Env[Any, Any]) -> JobSchedulingEnv:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +9,6 @@ import numpy as np
 import pandas as pd
 import torch
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlfs_gym.agents.callback import Best, BetweenRollouts, save_model
 from mlfs_gym.agents.checkpoint import last_checkpoint
@@ -22,11 +19,11 @@ from mlfs_gym.agents.evaluation import EvaluationSet, means
 from mlfs_gym.agents.load import load_policy
 from mlfs_gym.agents.policy import SchedulingPolicy
 from mlfs_gym.agents.ppo import ImitationPPO
-from mlfs_gym.agents.rewards import ScaledReward
 from mlfs_gym.agents.run_folder import RunFolder, write_whole
 from mlfs_gym.agents.task import Task, held_out_seeds, training_seeds
 from mlfs_gym.agents.tracking import open_logger, record_hyperparameters
 from mlfs_gym.agents.validation import Validation
+from mlfs_gym.agents.vec_env import MlfsVecEnv
 from mlfs_gym.agents.watch import Watch
 from mlfs_gym.schedulers.registry import make_scheduler
 
@@ -225,7 +222,8 @@ class _Training:
 
     # --- parts -----------------------------------------------------------------------------------------
     def _new_model(self, first_step: int) -> ImitationPPO:
-        envs = DummyVecEnv([self._make_env] * self.config.ppo.num_envs)
+        ppo = self.config.ppo
+        envs = MlfsVecEnv(self.task.make_vector("training", ppo.num_envs), ppo.reward_scale)
         return ImitationPPO(
             SchedulingPolicy,
             envs,
@@ -235,11 +233,6 @@ class _Training:
             seed=self.ppo_seed,
             device=self.config.device,
         )
-
-    @property
-    def _make_env(self) -> Callable[[], ScaledReward]:
-        scale = self.config.ppo.reward_scale
-        return lambda: ScaledReward(Monitor(self.task.make_for_learning("training")), scale)
 
     def _returns(self, demonstrations: Demonstrations) -> np.ndarray:
         """What the critic learns from the demonstrations."""

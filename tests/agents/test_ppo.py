@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.logger import Logger
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 from mlfs_gym.agents.cloning import Batches
 from mlfs_gym.agents.config import PPOConfig
@@ -16,10 +15,8 @@ from mlfs_gym.agents.demonstrations import collect_demonstrations
 from mlfs_gym.agents.evaluation import EvaluationSet
 from mlfs_gym.agents.policy import SchedulingPolicy
 from mlfs_gym.agents.ppo import ImitationPPO
-from mlfs_gym.agents.rewards import ScaledReward
 from mlfs_gym.agents.task import Task, TaskConfig, held_out_seeds
-from mlfs_gym.envs.job_scheduling import JobSchedulingEnv
-from mlfs_gym.envs.wrappers import SkipForcedActions
+from mlfs_gym.agents.vec_env import MlfsVecEnv
 from mlfs_gym.workloads.workload import Workload
 from tests.builders import J, workload_of
 
@@ -42,8 +39,7 @@ class Tags(Logger):
 def model_for(task: Task, **changes: Any) -> ImitationPPO:
     options = {"num_envs": 2, "steps_per_env": 64, "batch_size": 64, "epochs": 2, "value_warm_up": 0, **changes}
     config = PPOConfig.parse(options)
-    scale = config.reward_scale
-    envs = DummyVecEnv([lambda: ScaledReward(task.make_for_learning("training"), scale)] * config.num_envs)
+    envs = MlfsVecEnv(task.make_vector("training", config.num_envs), config.reward_scale)
     model = ImitationPPO(
         SchedulingPolicy, envs, config=config, first_step=FIRST_STEP, policy_kwargs={"hidden": 16}, seed=1, device="cpu"
     )
@@ -127,18 +123,15 @@ class OneGpuQueue:
 class QueueTask(Task):
     """Learning on that queue."""
 
-    def make(self, part: Any, render_mode: str | None = None) -> JobSchedulingEnv:
-        return JobSchedulingEnv(
-            cluster={"servers": 1, "gpus_per_server": 1},
-            simulation={"sharing": False, "fluctuation": 0.0},
-            workload=OneGpuQueue(),
-            window={"slots": 6, "candidates": 1, "moves": 1},
-            reward_weights={"jct": 1, "deadline": 0, "bandwidth": 0, "guarantee": 0, "accuracy": 0},
-            end_round="when_blocked",
-        )
-
-    def make_for_learning(self, part: Any) -> SkipForcedActions:
-        return SkipForcedActions(self.make(part))
+    def _options(self, part: Any) -> dict[str, Any]:
+        return {
+            "cluster": {"servers": 1, "gpus_per_server": 1},
+            "simulation": {"sharing": False, "fluctuation": 0.0},
+            "workload": OneGpuQueue(),
+            "window": {"slots": 6, "candidates": 1, "moves": 1},
+            "reward_weights": {"jct": 1, "deadline": 0, "bandwidth": 0, "guarantee": 0, "accuracy": 0},
+            "end_round": "when_blocked",
+        }
 
 
 @pytest.mark.slow
