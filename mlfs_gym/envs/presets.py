@@ -11,7 +11,7 @@ import numpy as np
 from mlfs_gym.config import ClusterConfig, SimulationConfig
 from mlfs_gym.envs.layout import WindowConfig
 from mlfs_gym.errors import SettingsError
-from mlfs_gym.workloads import default_cluster, make_workload
+from mlfs_gym.workloads import default_cluster, default_simulation, make_workload
 from mlfs_gym.workloads.philly.generator import PhillyWindows, window_config
 from mlfs_gym.workloads.traces.trace import Trace
 from mlfs_gym.workloads.workload import Workload
@@ -38,7 +38,7 @@ class Preset:
 
     workload: str
     cluster: ClusterConfig
-    simulation: SimulationConfig = field(default_factory=SimulationConfig)
+    simulation: SimulationConfig
     window: WindowConfig = field(default_factory=WindowConfig)
     load: float | None = None
     jobs: int | None = None
@@ -47,17 +47,18 @@ class Preset:
 PRESETS: dict[str, Preset] = {
     # The order of jobs matters under load alone, and GPU sharing takes most of that load away: at 1.6 the best simple
     # order is 18% below MLF-H in JCT with exclusive GPUs, 2% with shared ones.
-    "small": Preset("small", default_cluster("small"), SimulationConfig(sharing=False), load=1.6),
+    "small": Preset("small", default_cluster("small"), default_simulation("small"), load=1.6),
     "testbed": Preset(
         "testbed",
         default_cluster("testbed"),
+        default_simulation("testbed"),
         window=WindowConfig(slots=16, candidates=8, moves=4, running=32),
         jobs=620,
     ),
     "philly": Preset(
         "philly",
         default_cluster("philly"),
-        SimulationConfig(sharing=False),
+        default_simulation("philly"),
         window=WindowConfig(slots=32, candidates=8, moves=4, running=64),
         load=1.0,
     ),

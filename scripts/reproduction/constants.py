@@ -18,6 +18,7 @@ SOURCES: Final[dict[str, dict[str, str]]] = {
     "ClusterConfig": {
         "servers": _PAPER,
         "gpus_per_server": _PAPER,
+        "smaller_servers": _PAPER,
         "gpu_memory_gib": "V100",
         "gpu_speed": "the unit",
         "cpu_cores": _SERVER,
@@ -98,6 +99,8 @@ def _value(name: str, value: Any) -> str:
         return "155 to 1860"
     if isinstance(value, dict):
         return ", ".join(f"{key}: {number:g}" for key, number in value.items())
+    if value == ():
+        return "none"
     if isinstance(value, tuple):
         return ", ".join(f"{number:g}" for number in value)
     return f"{value:g}" if isinstance(value, float) else "not set" if value is None else str(value)

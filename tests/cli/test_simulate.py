@@ -71,8 +71,8 @@ def test_json_agrees_with_the_python_call() -> None:
 def test_a_name_means_the_same_in_python(workload: str) -> None:
     document = json.loads(mlfs_gym("simulate", "-s", "fifo", "-w", workload, "--json").out)
     result = package.simulate(workload, "fifo")
-    assert document["cluster"] == result.cluster.cluster_config.model_dump()
-    assert document["simulation"] == result.cluster.simulation_config.model_dump()
+    assert document["cluster"] == result.cluster.cluster_config.model_dump(mode="json")
+    assert document["simulation"] == result.cluster.simulation_config.model_dump(mode="json")
     assert document["metrics"]["average_jct_s"] == result.metrics["average_jct_s"]
 
 

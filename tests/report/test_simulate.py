@@ -63,9 +63,8 @@ def test_name_or_instance_and_settings_or_mapping_are_the_same(scheduler: str) -
 def test_a_name_brings_its_own_sharing_and_cluster() -> None:
     """The same as on the command line and in the environment of that name."""
     for name, preset in PRESETS.items():
-        workload = "small" if name == "small" else "testbed"
-        assert default_simulation(workload) == preset.simulation
-        assert default_cluster(workload) == preset.cluster
+        assert default_simulation(name) == preset.simulation
+        assert default_cluster(name) == preset.cluster
     plain = mlfs_gym.simulate("small", "fifo", simulation={"contention": False}, cluster={"servers": 6}).cluster
     assert not plain.simulation_config.sharing
     assert not plain.simulation_config.contention

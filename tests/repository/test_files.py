@@ -24,7 +24,7 @@ else:
 
 IMPORT_NAMES = {"imageio-ffmpeg": "imageio_ffmpeg", "pillow": "PIL", "sb3-contrib": "sb3_contrib",
                 "stable-baselines3": "stable_baselines3"}  # fmt: skip
-COMES_WITH = {"pydantic_core": "pydantic"}  # an inseparable part of it
+COMES_WITH = {"pydantic_core": "pydantic", "llvmlite": "numba"}  # an inseparable part of it
 IMPORTED_BY_OTHERS = {"imageio-ffmpeg", "moviepy", "pygame", "tensorboard"}
 
 
